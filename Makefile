@@ -1,0 +1,51 @@
+# One door per chore. `make lab` and `make test` set up everything they need.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+LAB_EXTRAS  := models,web
+TEST_EXTRAS := models,web,hf,cluster,dev
+
+.PHONY: lab test check docs docs-update bench faults clean help
+
+help:            ## Show these lines
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 14
+
+# Stamps depend on what decides the installation, so a second run installs nothing.
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.stamp-lab: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Setting up the laboratory in $(VENV) (once; a few minutes) ..."
+	$(PIP) --editable '.[$(LAB_EXTRAS)]'
+	@touch $@
+
+$(VENV)/.stamp-test: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Setting up the laboratory and its tests in $(VENV) (once; a few minutes) ..."
+	$(PIP) --editable '.[$(TEST_EXTRAS)]'
+	@touch $@ $(VENV)/.stamp-lab
+
+lab: $(VENV)/.stamp-lab ## Run every part of the laboratory and write the report
+	$(BIN)/heed lab $(LAB)
+
+test: $(VENV)/.stamp-test ## Run the whole test suite
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(TEST)
+
+check: $(VENV)/.stamp-test ## Lint, types and layers only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(VENV)/.stamp-test ## Build the documentation, strictly
+	$(BIN)/sphinx-build -W -n --keep-going -b html docs docs/_build/html
+
+docs-update: $(VENV)/.stamp-test ## Run every command shown in the docs and write its output there
+	$(BIN)/python docs/console.py --write
+
+bench: $(VENV)/.stamp-test ## Run every benchmark and store its figures
+	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+clean:           ## Remove everything that make made
+	rm -rf $(VENV) docs/_build lab

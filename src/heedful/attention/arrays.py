@@ -1,0 +1,174 @@
+"""Arrays at the border of the room: checked once, in float64, on NumPy and torch alike.
+
+Functions of this room accept anything that looks like an array. What comes in is checked
+here, completely, before any mathematics runs; inside the room every array is float64,
+finite and of the right rank.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from array_api_compat import array_namespace, is_array_api_obj
+
+from heedful.errors import InputError
+
+Array: TypeAlias = Any
+"""An array of any library that follows the Array API (NumPy, torch, …)."""
+
+
+def float64(name: str, value: Any, *, rank: int | None = None, empty: bool = False) -> Array:
+    """Return `value` as a finite float64 array of its own library, or say what is wrong.
+
+    Lists become NumPy arrays; torch tensors stay torch tensors (and keep their gradient).
+
+    >>> float64("keys", [[1, 0], [0, 1]]).dtype
+    dtype('float64')
+    """
+    array = value if is_array_api_obj(value) else _from_nested_lists(name, value)
+    xp = array_namespace(array)
+    if not (
+        xp.isdtype(array.dtype, "real floating")
+        or xp.isdtype(array.dtype, "integral")
+        or xp.isdtype(array.dtype, "bool")
+    ):
+        raise InputError(
+            name,
+            f"dtype {array.dtype} is not a real number type",
+            expected="float or integer numbers were expected",
+            way_out="convert it, for instance with .astype(float)",
+        )
+    array = xp.astype(array, xp.float64, copy=False)
+    if rank is not None and array.ndim != rank:
+        raise InputError(
+            name,
+            f"has shape {tuple(array.shape)} ({array.ndim} axes)",
+            expected=f"{rank} {'axis was' if rank == 1 else 'axes were'} expected",
+            way_out=_rank_way_out(rank),
+        )
+    if not empty and 0 in array.shape:
+        raise InputError(
+            name,
+            f"is empty (shape {tuple(array.shape)})",
+            expected="at least one entry along each axis was expected",
+        )
+    if not bool(xp.all(xp.isfinite(array))):
+        place, found = _first_not_finite(array, xp)
+        raise InputError(
+            name,
+            f"entry {place} is {found}",
+            expected="finite numbers were expected",
+            way_out="remove or replace it; Heedful never guesses",
+        )
+    return array
+
+
+def matrix(name: str, value: Any, *, columns: int | None = None) -> Any:
+    """Return `value` as a checked float64 NumPy matrix (torch tensors are copied over)."""
+    array = numpy64(name, value, rank=2)
+    if columns is not None and array.shape[1] != columns:
+        raise InputError(
+            name,
+            f"has {array.shape[1]} columns",
+            expected=f"{columns} were expected, one for each dimension of the keys",
+        )
+    return array
+
+
+def vector(name: str, value: Any, *, length: int | None = None) -> Any:
+    """Return `value` as a checked float64 NumPy vector."""
+    array = numpy64(name, value, rank=1)
+    if length is not None and array.shape[0] != length:
+        raise InputError(name, f"has {array.shape[0]} entries", expected=f"{length} were expected")
+    return array
+
+
+def numpy64(name: str, value: Any, *, rank: int | None = None) -> Any:
+    """Return `value` as a checked float64 NumPy array, whatever library it came from."""
+    array = float64(name, value, rank=rank)
+    if hasattr(array, "detach"):
+        array = array.detach().cpu().numpy()
+    return np.asarray(array)
+
+
+def index(name: str, value: Any, count: int, what: str = "key") -> int:
+    """Return `value` as a position below `count`, or say what the range is."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(
+            name,
+            f"{value!r} is not a whole number",
+            expected=f"the position of a {what}, 0 to {count - 1}, was expected",
+        )
+    if not 0 <= value < count:
+        raise InputError(
+            name,
+            f"{what} {int(value)} does not exist",
+            expected=f"there are {count} {what}s, numbered 0 to {count - 1}",
+        )
+    return int(value)
+
+
+def indices(name: str, values: Any, count: int, what: str = "key") -> tuple[int, ...]:
+    """Return distinct positions below `count`, in the order given."""
+    chosen = tuple(index(name, value, count, what) for value in values)
+    if not chosen:
+        raise InputError(name, f"names no {what}", expected=f"at least one {what} was expected")
+    if len(set(chosen)) != len(chosen):
+        twice = next(value for value in chosen if chosen.count(value) > 1)
+        raise InputError(name, f"names {what} {twice} twice", expected=f"each {what} at most once")
+    return chosen
+
+
+def between(name: str, value: Any, low: float, high: float) -> float:
+    """Return `value` as a float strictly between `low` and `high`."""
+    number = number_of(name, value)
+    if not low < number < high:
+        raise InputError(
+            name,
+            f"is {number:g}",
+            expected=f"a number strictly between {low:g} and {high:g} was expected",
+        )
+    return number
+
+
+def number_of(name: str, value: Any) -> float:
+    """Return `value` as one finite float."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(
+            name, f"{value!r} is not a number", expected="one number was expected"
+        ) from None
+    if not np.isfinite(number):
+        raise InputError(name, f"is {number}", expected="a finite number was expected")
+    return number
+
+
+def _from_nested_lists(name: str, value: Any) -> Any:
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise _ragged(name, value) from None
+    if array.dtype == object:
+        raise _ragged(name, value)
+    return array
+
+
+def _ragged(name: str, value: Any) -> InputError:
+    lengths = sorted({len(row) for row in value if hasattr(row, "__len__")})
+    found = f"rows of lengths {', '.join(map(str, lengths))}" if len(lengths) > 1 else "mixed kinds"
+    return InputError(
+        name, f"is ragged ({found})", expected="numbers in rows of one length were expected"
+    )
+
+
+def _first_not_finite(array: Array, xp: Any) -> tuple[str, str]:
+    flat = xp.reshape(array, (-1,))
+    position = int(xp.argmax(xp.astype(~xp.isfinite(flat), xp.int64)))
+    place = np.unravel_index(position, tuple(array.shape))
+    return "[" + ", ".join(str(int(part)) for part in place) + "]", str(float(flat[position]))
+
+
+def _rank_way_out(rank: int) -> str:
+    return {1: "give one row of numbers", 2: "give one row of numbers a key"}.get(rank, "")

@@ -1,0 +1,88 @@
+"""The one error tree.
+
+    HeedfulError                 everything that crosses the package's border      exit
+    ├── InputError               what you gave cannot be used                       2
+    │   ├── FormulaError         a formula or sheet, with its line and column       2
+    │   ├── ConfigError          a setting that contradicts itself or another       2
+    │   └── MissingPartError     an optional part is not installed                  2
+    └── RunError                 the work itself failed                             3
+
+Every message is one line: `where: what is wrong (value found); what was expected; the way out`.
+"""
+
+from __future__ import annotations
+
+
+class HeedfulError(Exception):
+    """Base of every error this package raises on purpose."""
+
+    exit_code = 3
+
+    def __init__(self, where: str, problem: str, *, expected: str = "", way_out: str = "") -> None:
+        self.where = where
+        self.problem = problem
+        self.expected = expected
+        self.way_out = way_out
+        parts = [part for part in (problem, expected, way_out) if part]
+        super().__init__(f"{where}: " + "; ".join(parts))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors travel between worker processes; the default would pass only the message.
+        return (_rebuild, (type(self), self.__dict__.copy()))
+
+
+class InputError(HeedfulError):
+    """What was given cannot be used; nothing has been written."""
+
+    exit_code = 2
+
+
+class FormulaError(InputError):
+    """A formula or a claim sheet that cannot be read; knows its line and column."""
+
+    def __init__(
+        self,
+        where: str,
+        problem: str,
+        *,
+        expected: str = "",
+        way_out: str = "",
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        self.line = line
+        self.column = column
+        place = where if line is None else f"{where}:{line}"
+        place = place if column is None else f"{place}:{column}"
+        super().__init__(place, problem, expected=expected, way_out=way_out)
+
+
+class ConfigError(InputError):
+    """A setting that contradicts itself or another one."""
+
+
+class MissingPartError(InputError):
+    """An optional part of Heedful is not installed."""
+
+    @classmethod
+    def of(cls, where: str, package: str, extra: str) -> MissingPartError:
+        """Name the missing package and the command that brings it."""
+        return cls(
+            where,
+            f"this needs the package `{package}`, which is not installed",
+            way_out=f"install it with: pip install 'heedful[{extra}]'",
+        )
+
+
+class RunError(HeedfulError):
+    """The work itself failed: a solver, a training, a disk."""
+
+    exit_code = 3
+
+
+def _rebuild(kind: type[HeedfulError], state: dict[str, object]) -> HeedfulError:
+    error = kind.__new__(kind)
+    error.__dict__.update(state)
+    parts = [str(state[key]) for key in ("problem", "expected", "way_out") if state[key]]
+    error.args = (f"{state['where']}: " + "; ".join(parts),)
+    return error
