@@ -1,0 +1,1 @@
+"""Readers: what comes from files, checked completely before anyone computes with it."""

@@ -1,0 +1,120 @@
+"""Flags that several verbs share: where the keys come from, and combinations of keys."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from heedful.errors import InputError
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class KeysFlags:
+    """The keys an experiment is about."""
+
+    keys: Annotated[
+        str,
+        Parameter(
+            help="A standard set (orthonormal, sphere, gaussian, grid, simplex), a .npz, .npy, "
+            ".json, .csv or .safetensors file, or JSON in place."
+        ),
+    ] = "orthonormal"
+    n: Annotated[int | None, Parameter(help="Number of keys of a standard set. [default: 10]")] = (
+        None
+    )
+    d: Annotated[
+        int | None, Parameter(help="Dimension of a standard set. [default: as few as it needs]")
+    ] = None
+    keys_seed: Annotated[int, Parameter(help="Seed of the random standard sets.")] = 0
+    scale: Annotated[
+        str, Parameter(help='What multiplies k·q: a number, or "sqrt_d" for 1/√d.')
+    ] = "1"
+
+    def array(self) -> Any:
+        """Return the keys, (n, d)."""
+        from heedful.attention.arrays import matrix
+        from heedful.attention.settings import standard_keys
+        from heedful.data.arrays import looks_like_array, read_array
+
+        if not looks_like_array(self.keys):
+            n = 10 if self.n is None else self.n
+            return standard_keys(self.keys, n, self._dimension(n), self.keys_seed)
+        for flag, value in (("--n", self.n), ("--d", self.d)):
+            if value is not None:
+                raise InputError(
+                    flag,
+                    f"is {value}, but the keys come from {self.keys}",
+                    expected="the file decides how many keys there are",
+                    way_out=f"leave {flag} out, or use a standard set",
+                )
+        return matrix("--keys", read_array(self.keys, "--keys"))
+
+    def scale_value(self) -> Any:
+        """Return the scale as room `attention` takes it."""
+        from heedful.attention.arrays import number_of
+
+        return self.scale if self.scale == "sqrt_d" else number_of("--scale", self.scale)
+
+    def _dimension(self, n: int) -> int:
+        if self.d is not None:
+            return self.d
+        return {"orthonormal": n, "simplex": max(n - 1, 1)}.get(self.keys, 2)
+
+
+def read_values(source: str | None, count: int) -> Any:
+    """Return the values that a flag names, or None for the unit vectors."""
+    from heedful.attention.arrays import matrix
+    from heedful.data.arrays import read_array
+
+    if source is None:
+        return None
+    values = matrix("--values", read_array(source, "--values"))
+    if values.shape[0] != count:
+        raise InputError(
+            "--values",
+            f"has {values.shape[0]} rows",
+            expected=f"one row for each of the {count} keys was expected",
+        )
+    return values
+
+
+_TERM = re.compile(r"\s*([+-]?)\s*(?:(\d+(?:\.\d*)?)\s*\*\s*)?(\d+)\s*")
+
+
+def combination(text: str, count: int, flag: str) -> dict[int, float]:
+    """Read a combination of keys such as "0+1", "2-0" or "0.5*0+3".
+
+    >>> combination("0+1", 4, "--heads")
+    {0: 1.0, 1: 1.0}
+    >>> combination("0.5*2-1", 4, "--heads")
+    {2: 0.5, 1: -1.0}
+    """
+    from heedful.attention.arrays import index
+
+    coefficients: dict[int, float] = {}
+    position = 0
+    while position < len(text):
+        term = _TERM.match(text, position)
+        if term is None or (position > 0 and not term.group(1)):
+            raise InputError(
+                flag,
+                f"{text!r} cannot be read (at character {position + 1})",
+                expected='a combination of keys such as "0+1", "2-0" or "0.5*0+3" was expected',
+            )
+        key = index(flag, int(term.group(3)), count)
+        size = float(term.group(2) or 1.0)
+        coefficients[key] = coefficients.get(key, 0.0) + (-size if term.group(1) == "-" else size)
+        position = term.end()
+    if not coefficients:
+        raise InputError(flag, "is empty", expected='a combination such as "0+1" was expected')
+    return coefficients
+
+
+def combined(keys: Any, text: str, beta: float, flag: str) -> Any:
+    """Return β times a combination of keys, as a query."""
+    coefficients = combination(text, len(keys), flag)
+    return beta * sum(size * keys[key] for key, size in coefficients.items())

@@ -1,0 +1,119 @@
+"""The door: `heed VERB …`.
+
+Verbs are registered by name and loaded when they are called, so that `heed --help` imports
+no mathematics. Every error leaves here as one line on stderr and an exit code:
+
+    0 done   1 a claim is refuted   2 bad input   3 the work failed   130/143 a signal
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any, NamedTuple
+
+from cyclopts import App, CycloptsError
+
+from heedful import __version__
+from heedful.errors import HeedfulError
+
+
+class Verb(NamedTuple):
+    """One verb of the command line."""
+
+    name: str
+    target: str
+    help: str
+
+
+VERBS = (
+    Verb("lab", "lab:lab", "Run every part of the laboratory and write the report."),
+    Verb("attend", "attend:attend_command", "Let a query read values through its keys."),
+    Verb("design", "design:app", "Design a query, heads, or K, Q and V, with a certificate."),
+    Verb("noise", "noise:noise", "What noisy keys do to one head, and to several."),
+    Verb("copyable", "copyable:copyable_command", "Which keys can be copied at all."),
+    Verb("properties", "properties:properties", "Is a layer permutation-equivariant?"),
+    Verb("doctor", "doctor:doctor", "Show versions, threads, CPU features and optional parts."),
+)
+
+EPILOGUE = """Examples:
+  heed lab
+  heed attend --keys orthonormal --n 4 --query 6 6 0 0
+  heed design average --keys orthonormal --n 10 --d 16 --of 0 1 --tolerance 0.01
+  heed noise --n 10 --d 16 --noisy 0 --variance 0.5 --heads 0 1 --beta 50
+
+Every verb takes --json (print the record) and --debug (show the traceback of an error).
+"""
+
+
+def build_app() -> App:
+    """Return the command line with every verb registered and none loaded."""
+    app = App(
+        name="heed",
+        help="A laboratory of attention: every statement is an experiment that you can run.",
+        help_epilogue=EPILOGUE,
+        help_format="plaintext",
+        version=f"heedful {__version__}",
+        # The verbs print what they have to say; only their exit code comes back.
+        result_action="return_value",
+    )
+    for verb in VERBS:
+        app.command(f"heedful.cli.{verb.target}", name=verb.name, help=verb.help)
+    return app
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    arguments = list(arguments)
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    try:
+        result: Any = build_app()(
+            arguments or ["--help"], exit_on_error=False, print_error=False, help_on_error=False
+        )
+        sys.stdout.flush()
+    except CycloptsError as error:
+        if debug:
+            raise
+        return _say(f"heed: {_one_line(error)}; see `heed {_verb_of(arguments)}--help`", 2)
+    except HeedfulError as error:
+        if debug:
+            raise
+        return _say(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return _say("heed: interrupted; nothing half-written was kept", 128 + signal.SIGINT)
+    except BrokenPipeError:
+        # The reader (head, less) went away: that is its right, not an error of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        return _say("heed: not enough memory; use fewer keys, dimensions or draws", 3)
+    return result if isinstance(result, int) else 0
+
+
+def run() -> None:
+    """Entry point of the `heed` command."""
+    signal.signal(signal.SIGTERM, _stop)
+    sys.exit(main(sys.argv[1:]))
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _say(message: str, code: int) -> int:
+    sys.stdout.flush()
+    print(" ".join(message.split("\n")), file=sys.stderr)
+    return code
+
+
+def _one_line(error: CycloptsError) -> str:
+    return " ".join(str(error).split()).rstrip(".")
+
+
+def _verb_of(arguments: Sequence[str]) -> str:
+    verb = arguments[0] if arguments else ""
+    return f"{verb} " if verb in {known.name for known in VERBS} else ""

@@ -1,0 +1,71 @@
+"""How every verb answers: a readable table, or the record as JSON, and a figure on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+from cyclopts import Parameter
+
+from heedful.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+
+    from heedful.records import Record
+
+JsonFlag = Annotated[bool, Parameter(help="Print the record as JSON.", negative="")]
+FigurePath = Annotated[
+    Path | None, Parameter(help="Also draw it: a path ending in .svg, .png or .pdf.")
+]
+
+FIGURE_KINDS = (".svg", ".png", ".pdf")
+
+AnyRecord = TypeVar("AnyRecord", bound="Record")
+
+
+def show(
+    record: AnyRecord,
+    tables: Callable[[AnyRecord], Iterable[RenderableType]],
+    *,
+    json: bool,
+) -> None:
+    """Print the record as JSON, or as its tables."""
+    if json:
+        print(record.to_json())
+        return
+    from heedful.report.terminal import console
+
+    screen = console()
+    for table in tables(record):
+        screen.print(table)
+
+
+def check_figure_path(figure: Path | None) -> None:
+    """Refuse a figure that could not be written, before any work is done."""
+    if figure is None:
+        return
+    if figure.suffix.lower() not in FIGURE_KINDS:
+        raise InputError(
+            "--figure",
+            f"{figure.name!r} ends in {figure.suffix or 'nothing'}",
+            expected=f"one of {', '.join(FIGURE_KINDS)} was expected",
+            way_out=f"try --figure {figure.with_suffix('.svg')}",
+        )
+    if not figure.resolve().parent.is_dir():
+        raise InputError(
+            "--figure",
+            f"the folder {figure.resolve().parent} does not exist",
+            way_out="make it first, or choose another path",
+        )
+
+
+def draw(record: AnyRecord, figure: Path | None, figure_of: Callable[[AnyRecord], Figure]) -> None:
+    """Write the figure of a record, if one was asked for."""
+    if figure is None:
+        return
+    from heedful.report.drawing import save
+
+    save(figure_of(record), figure)

@@ -1,0 +1,150 @@
+"""How figures look, and how they are saved.
+
+Figures are drawn by matplotlib with one style. Text and axes are drawn in a marker colour:
+a saved file gets ink in its place, the HTML page gets `currentColor`, so that one drawing
+is readable on light and on dark pages.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+INK = "#1f2430"
+MARKER = "#010203"
+"""Stands for the text colour until the figure meets its page."""
+
+BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
+    "#3b6fd4",
+    "#e0803a",
+    "#3a9d7a",
+    "#cf4a5b",
+    "#8a63c9",
+    "#8b93a3",
+)
+PALETTE = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
+
+STYLE: dict[str, Any] = {
+    "figure.dpi": 120,
+    "savefig.dpi": 160,
+    "font.size": 10,
+    "font.family": "DejaVu Sans",
+    "mathtext.fontset": "dejavuserif",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": MARKER,
+    "axes.labelcolor": MARKER,
+    "axes.titlecolor": MARKER,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GREY,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "text.color": MARKER,
+    "xtick.color": MARKER,
+    "ytick.color": MARKER,
+    "axes.prop_cycle": matplotlib.cycler(color=PALETTE),
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "svg.hashsalt": "heedful",  # the same figure gives the same bytes
+    "svg.fonttype": "path",
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw in the house style inside this block."""
+    with matplotlib.rc_context(STYLE):
+        yield
+
+
+def new_figure(width: float = 7.2, height: float = 3.6) -> Figure:
+    """Return an empty figure (inches); no window is ever opened."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def inline_svg(figure: Figure, label: str) -> str:
+    """Return a figure as SVG to be put inside HTML, text in the page's own colour."""
+    svg = _svg(figure).replace(MARKER, "currentColor")
+    svg = svg[svg.index("<svg") :]
+    # Several figures share one page: their ids must not meet.
+    prefix = re.sub(r"\W+", "-", label.lower())[:40]
+    svg = re.sub(r'id="([^"]+)"', rf'id="{prefix}-\1"', svg)
+    svg = re.sub(r'(href="#|url\(#)', rf"\1{prefix}-", svg)
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{_attribute(label)}"', 1)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as .svg, .png or .pdf, whole or not at all."""
+    kind = path.suffix.lower().lstrip(".")
+    if kind == "svg":
+        content = _svg(figure).replace(MARKER, INK).encode()
+    else:
+        _recolour(figure)
+        buffer = io.BytesIO()
+        with house_style():
+            metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
+            figure.savefig(buffer, format=kind, metadata=metadata, facecolor="white")
+        content = buffer.getvalue()
+    write_whole(path, content)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part."""
+    handle, temporary = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(temporary).chmod(0o666 & ~umask)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _svg(figure: Figure) -> str:
+    buffer = io.StringIO()
+    with house_style():
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()
+
+
+def _recolour(figure: Figure) -> None:
+    """Give every artist drawn in the marker colour its ink."""
+    from matplotlib.colors import to_hex
+
+    for artist in figure.findobj():
+        for getter, setter in (("get_color", "set_color"), ("get_edgecolor", "set_edgecolor")):
+            if not (hasattr(artist, getter) and hasattr(artist, setter)):
+                continue
+            try:
+                same = to_hex(getattr(artist, getter)()) == MARKER
+            except (ValueError, TypeError):
+                continue  # several colours at once: none of them is the marker
+            if same:
+                getattr(artist, setter)(INK)
+
+
+def _attribute(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
