@@ -1,0 +1,1 @@
+"""Statements about attention, and what a machine can say about them."""

@@ -1,0 +1,1 @@
+"""The formula language: text in, a small tree out. Nothing is ever executed."""
