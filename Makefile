@@ -7,10 +7,10 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --con
 LAB_EXTRAS  := models,web
 TEST_EXTRAS := models,web,hf,cluster,dev
 
-.PHONY: lab test check docs docs-update bench faults clean help
+.PHONY: help lab test check docs docs-check docs-update bench clean
 
-help:            ## Show these lines
-	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 14
+help: ## Show these lines
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
 
 # Stamps depend on what decides the installation, so a second run installs nothing.
 $(VENV)/bin/python:
@@ -41,11 +41,14 @@ check: $(VENV)/.stamp-test ## Lint, types and layers only
 docs: $(VENV)/.stamp-test ## Build the documentation, strictly
 	$(BIN)/sphinx-build -W -n --keep-going -b html docs docs/_build/html
 
+docs-check: $(VENV)/.stamp-test ## Run every command shown in the docs and compare its output
+	$(BIN)/python docs/console.py --check
+
 docs-update: $(VENV)/.stamp-test ## Run every command shown in the docs and write its output there
 	$(BIN)/python docs/console.py --write
 
 bench: $(VENV)/.stamp-test ## Run every benchmark and store its figures
 	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
-clean:           ## Remove everything that make made
+clean: ## Remove everything that make made
 	rm -rf $(VENV) docs/_build lab

@@ -1,0 +1,79 @@
+"""The stored figures of the benchmarks as tables.
+
+A result is a JSON object in `benchmarks/results/`. `question` (or the file's name) becomes the
+heading; a list of objects becomes a table with a row for each; everything else, the machine
+included, becomes a table of names and figures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from records import markdown
+from sphinx.util.docutils import SphinxDirective
+
+RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return objects as a Markdown table; the columns are all their names, in order."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [columns, ["---"] * len(columns)]
+    lines += [[figure(row.get(name, "")) for name in columns] for row in rows]
+    head = [markdown(name.replace("_", " ")) for name in columns]
+    return "".join(f"| {' | '.join(line)} |\n" for line in [head, *lines[1:]]) + "\n"
+
+
+def figure(value: Any) -> str:
+    """Return a figure as a reader wants it: four digits, thousands separated."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: ""}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{markdown(str(name))} {figure(item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(figure(item) for item in value)
+    return markdown(str(value))
+
+
+def sections(result: dict[str, Any]) -> Iterator[str]:
+    """Yield the tables of one result."""
+    single = {}
+    for name, value in result.items():
+        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            yield table(value)
+        elif name != "question":
+            single[name] = value
+    if single:
+        yield table(
+            [{"what": name.replace("_", " "), "figure": item} for name, item in single.items()]
+        )
+
+
+class Measurements(SphinxDirective):
+    """One section of tables for each stored result."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the tables."""
+        found: list[nodes.Node] = []
+        for path in sorted(RESULTS.glob("*.json")):
+            self.env.note_dependency(str(path))
+            result = json.loads(path.read_text(encoding="utf-8"))
+            result = result if isinstance(result, dict) else {"results": result}
+            title = str(result.get("question", path.stem.replace("_", " ")))
+            found.append(nodes.rubric(title, title))
+            found += self.parse_text_to_nodes("\n".join(sections(result)))
+        return found or self.parse_text_to_nodes("No figures are stored yet: run `make bench`.")
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.add_directive("measurements", Measurements)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

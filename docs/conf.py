@@ -1,0 +1,44 @@
+"""The documentation site: Sphinx, MyST and furo, built strictly and readable offline."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+sys.path.insert(0, str(HERE.parent / "src"))
+
+from heedful import __version__  # noqa: E402
+
+project = "Heedful"
+author = "The Heedful authors"
+copyright = "The Heedful authors, Apache-2.0"  # noqa: A001
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "mathtext",
+    "docstrings",
+    "records",
+    "measurements",
+]
+exclude_patterns = ["_build", "_ext"]
+
+myst_enable_extensions = ["deflist", "dollarmath"]
+myst_heading_anchors = 3
+html_math_renderer = "mathtext"
+
+autodoc_typehints = "none"  # shapes and meanings are in the docstrings; types in the source
+autodoc_member_order = "bysource"
+default_role = "code"
+nitpicky = True
+
+html_theme = "furo"
+html_title = f"Heedful {version}"
+html_static_path = ["_static"]
+html_css_files = ["formulas.css"]
+html_show_sphinx = False
+html_copy_source = False
+pygments_style = "friendly"

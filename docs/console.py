@@ -1,0 +1,198 @@
+"""Every command shown in the documentation, run again and compared.
+
+A fenced block marked `console` is a small session:
+
+    $ heed attend --n 3 --query 6 6 0          a command; what follows is its output
+    $ cat keys.json                            shows a file, and makes it for this block
+    $ echo $?                                  the exit code of the command before
+
+Each block runs alone in an empty folder. In the expected output a line `[...]` stands for any
+lines and `[...]` inside a line for any text, for what may differ between machines.
+
+    python docs/console.py --check             compare; exit 1 where something differs
+    python docs/console.py --write             put the real output into the pages
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FENCE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ELISION = "[...]"
+TIME_LIMIT = 300
+"""Seconds after which a command counts as hanging."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command and the output the page shows for it."""
+
+    command: str
+    """What follows the `$`, continuation lines included."""
+    expected: str
+    """The lines below it, each ending in a newline."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced session of a page."""
+
+    page: Path
+    line: int
+    """Where the fence opens, counted from 1."""
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+    def steps(self) -> list[Step]:
+        """Return the commands of the block in order."""
+        steps: list[Step] = []
+        lines = iter(self.text.splitlines(keepends=True))
+        for line in lines:
+            if line.startswith("$ "):
+                command = line[2:]
+                while command.endswith("\\\n"):
+                    command += next(lines)
+                steps.append(Step(command.rstrip("\n"), ""))
+            elif steps:
+                steps[-1] = Step(steps[-1].command, steps[-1].expected + line)
+            else:
+                raise ValueError(f"{self}: output without a command: {line.strip()!r}")
+        return steps
+
+
+def pages() -> list[Path]:
+    """Return every page whose sessions are checked."""
+    found = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    return sorted(page for page in found if "_build" not in page.parts)
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """Yield the sessions of one page."""
+    text = page.read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        yield Block(page, text.count("\n", 0, match.start()) + 1, match.group(1))
+
+
+def session(block: Block) -> Iterator[tuple[Step, str]]:
+    """Run a block in an empty folder; yield each step with its real output."""
+    code = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for step in block.steps():
+            words = shlex.split(step.command.replace("\\\n", " "))
+            if words[0] == "heed":
+                output, code = run(words[1:], Path(folder))
+                yield step, output
+            elif words[0] == "cat" and len(words) == 2 and Path(words[1]).name == words[1]:
+                (Path(folder) / words[1]).write_text(step.expected, encoding="utf-8")
+                yield step, step.expected
+            elif words == ["echo", "$?"]:
+                yield step, f"{code}\n"
+            else:
+                raise ValueError(f"{block}: only heed, cat and echo $? are run: {step.command}")
+
+
+def run(arguments: list[str], folder: Path) -> tuple[str, int]:
+    """Run `heed` with the given arguments; return what a reader would see, and the exit code."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "heedful", *arguments],
+        cwd=folder,
+        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=TIME_LIMIT,
+        check=False,
+    )
+    lines = [line.rstrip() for line in finished.stdout.splitlines()]
+    return "".join(f"{line}\n" for line in lines), finished.returncode
+
+
+def agrees(expected: str, found: str) -> bool:
+    """Tell whether the real output is what the page shows, elisions allowed.
+
+    >>> agrees("a\\n[...]\\nd\\n", "a\\nb\\nc\\nd\\n"), agrees("took [...] s\\n", "took 3 s\\n")
+    (True, True)
+    >>> agrees("a\\n", "b\\n")
+    False
+    """
+    pattern = "".join(_pattern(line) for line in expected.splitlines(keepends=True))
+    return re.fullmatch(pattern, found) is not None
+
+
+def _pattern(line: str) -> str:
+    if line == f"{ELISION}\n":
+        return r"(?:[^\n]*\n)*"
+    return re.escape(line).replace(re.escape(ELISION), r"[^\n]*")
+
+
+def differences(block: Block) -> str:
+    """Return where a block's real output differs from the page; empty if it agrees."""
+    report = ""
+    for step, found in session(block):
+        if not agrees(step.expected, found):
+            report += f"{block}\n$ {step.command}\n"
+            report += "".join(
+                difflib.unified_diff(
+                    step.expected.splitlines(keepends=True),
+                    found.splitlines(keepends=True),
+                    "shown",
+                    "real",
+                )
+            )
+    return report
+
+
+def rewritten(block: Block) -> str:
+    """Return the text of a block with the real output; outputs that agree stay as they are."""
+    return "".join(
+        f"$ {step.command}\n{step.expected if agrees(step.expected, found) else found}"
+        for step, found in session(block)
+    )
+
+
+def write(page: Path) -> bool:
+    """Put the real outputs into one page; tell whether it changed."""
+    before = page.read_text(encoding="utf-8")
+    outputs = iter([rewritten(block) for block in blocks(page)])
+    after = FENCE.sub(lambda _: f"```console\n{next(outputs)}```", before)
+    if after != before:
+        page.write_text(after, encoding="utf-8")
+    return after != before
+
+
+def main() -> int:
+    """Check or write the pages named, or all of them."""
+    parser = argparse.ArgumentParser(description="Run every command shown in the documentation.")
+    mode = parser.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--check", action="store_true", help="compare, change nothing")
+    mode.add_argument("--write", action="store_true", help="put the real output into the pages")
+    parser.add_argument("pages", nargs="*", type=Path, help="default: README.md and docs/**/*.md")
+    options = parser.parse_args()
+    wrong = 0
+    for page in [path.resolve() for path in options.pages] or pages():
+        if options.write:
+            print(f"{page.relative_to(ROOT)}: {'rewritten' if write(page) else 'unchanged'}")
+            continue
+        for block in blocks(page):
+            report = differences(block)
+            wrong += bool(report)
+            print(report or f"{block}: agrees")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""What every test shares: quiet libraries, and random tests that repeat exactly."""
+
+from __future__ import annotations
+
+import os
+
+# Two workers share the cores: more threads in each would only wait for one another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MPLBACKEND", "agg")
+
+from hypothesis import settings
+
+# Derandomised: the same examples on every machine, so a red run can be repeated. No deadline:
+# a first call that imports or compiles is slow and right. No database: tests write nothing here.
+settings.register_profile("heedful", deadline=None, derandomize=True, database=None)
+settings.load_profile("heedful")
