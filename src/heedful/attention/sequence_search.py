@@ -1,0 +1,309 @@
+"""The search behind `design_kqv`: which position reads which, and with what matrices.
+
+Scores are s·x_pᵀ M x_j with M = QᵀK, which may be any matrix. A **plan** says, for every
+position p with a wanted output, the position j(p) it copies. A plan works when
+
+    V x_{j(p)} = y_p                              has a solution V, and
+    x_pᵀ M (x_{j(p)} − x_j) ≥ 1  for all other j  has a solution M.
+
+Then β M reads j(p) ever more purely as β grows. Both systems are linear: the sparsest M and V
+come from linear programmes (HiGHS), those of least norm from a least-distance problem.
+Where no plan works, `sequence_mixtures` looks for weights that are not one-hot.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+from scipy import sparse
+from scipy.optimize import brentq, linprog
+
+from heedful.attention.hull import rounding_of, separate
+from heedful.attention.operation import softmax
+
+Preference = Literal["sparse", "least_norm"]
+MOST_NODES = 20_000
+"""Partial plans looked at before the search settles for the best so far."""
+MOST_PLANS = 64
+"""Complete plans whose matrices are worked out and compared, if they are small."""
+MOST_WORK = 4_000_000
+"""Entries of all linear programmes together; large problems compare fewer plans."""
+SAME = 1e-9
+"""Vectors closer than this, relative to the largest input, are one vector."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Inputs and wanted outputs in the orthonormal coordinates in which matrices are sought."""
+
+    X: Float[np.ndarray, "n d"]
+    positions: tuple[int, ...]
+    Y: Float[np.ndarray, "p v"]
+    prefer: Preference
+    V: Float[np.ndarray, "v d"] | None = None
+    """Given when the values may not be chosen; None when V is part of the search."""
+    uses: Float[np.ndarray, " d"] | None = None
+    """How many inputs have a share in each axis; breaks ties between equally sparse M."""
+
+    @property
+    def size(self) -> float:
+        """The largest norm among the inputs, 1 if all are 0."""
+        return float(np.linalg.norm(self.X, axis=1).max()) or 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A score matrix with unit margins, its scale, and V; `reads[p]` are the positions read."""
+
+    M: Any
+    V: Any
+    beta: float
+    reads: tuple[tuple[int, ...], ...]
+    cost: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The best plan found, and how thorough the search was."""
+
+    best: Solution | None
+    compared: int
+    exhaustive: bool
+
+
+def search_plans(problem: Problem, tolerance: float) -> Outcome:
+    """Return the plan whose matrices are smallest, among all plans if they are few enough."""
+    best: Solution | None = None
+    compared, nodes = 0, 0
+    groups = same_vectors(problem.X, problem.size)
+    entries = len(problem.positions) * problem.X.size * problem.X.shape[1]
+    enough = max(1, min(MOST_PLANS, MOST_WORK // entries))
+    for reads in _plans(problem, groups):
+        nodes += 1
+        if nodes > MOST_NODES or compared >= enough:
+            return Outcome(best, compared, exhaustive=False)
+        if reads is None:
+            continue
+        solution = _solve(problem, reads, tolerance)
+        if solution is not None:
+            compared += 1
+            if best is None or solution.cost < best.cost - 1e-9 * abs(best.cost):
+                best = solution
+    return Outcome(best, compared, exhaustive=True)
+
+
+def same_vectors(X: Any, size: float) -> tuple[tuple[int, ...], ...]:
+    """Return the positions grouped by equal input vector, in order of first appearance."""
+    groups: list[list[int]] = []
+    for position, x in enumerate(X):
+        for group in groups:
+            if np.linalg.norm(X[group[0]] - x) <= SAME * size:
+                group.append(position)
+                break
+        else:
+            groups.append([position])
+    return tuple(tuple(group) for group in groups)
+
+
+def smallest_scale(scores: Any, reads: tuple[tuple[int, ...], ...], tolerance: float) -> float:
+    """Return the smallest β ≥ 0 for which softmax(β scores) keeps 1 − tolerance on the plan.
+
+    Every score outside the plan is at least 1 below those in it, so the mass outside falls
+    with β, and β = ln(n/tolerance) is always enough.
+    """
+
+    def excess(beta: float) -> float:
+        return 1.0 - tolerance - smallest_mass(softmax(beta * scores), reads)
+
+    if excess(0.0) <= 0:
+        return 0.0
+    enough = math.log(scores.shape[1] / tolerance)
+    beta = float(brentq(excess, 0.0, enough, xtol=1e-14, rtol=1e-14))
+    while excess(beta) > 0:  # the root may lie a rounding below the wanted mass
+        beta *= 1 + 1e-14
+    return beta
+
+
+def smallest_mass(weights: Any, reads: tuple[tuple[int, ...], ...]) -> float:
+    """Return the mass on what each position should read, for the worst position."""
+    return min(float(row[list(read)].sum()) for row, read in zip(weights, reads, strict=True))
+
+
+def _plans(
+    problem: Problem, groups: tuple[tuple[int, ...], ...]
+) -> Iterator[tuple[tuple[int, ...], ...] | None]:
+    """Yield complete plans; None for each partial plan given up, so that work can be counted.
+
+    A position whose input is 0 has equal scores whatever M is, so it reads everything. Other
+    positions read a vertex of the hull of the inputs: nothing else can win a softmax.
+    """
+    X, size = problem.X, problem.size
+    vertices = [group for group in groups if _is_vertex(X, groups, group, size)]
+    everything = tuple(range(len(X)))
+    inputs = X[list(problem.positions)]
+    chosen: list[tuple[int, ...]] = []
+
+    def extend() -> Iterator[tuple[tuple[int, ...], ...] | None]:
+        step = len(chosen)
+        if step == len(problem.positions):
+            yield tuple(chosen)
+            return
+        zero = np.linalg.norm(inputs[step]) <= SAME * size
+        for group in [everything] if zero else vertices:
+            chosen.append(group)
+            if _fits_values(problem, chosen) and _fits_inputs(inputs, chosen, size):
+                yield from extend()
+            else:
+                yield None
+            chosen.pop()
+
+    yield from extend()
+
+
+def _fits_inputs(inputs: Any, chosen: list[tuple[int, ...]], size: float) -> bool:
+    """Equal inputs have equal scores, so they read the same."""
+    last = len(chosen) - 1
+    return all(
+        chosen[other] == chosen[last]
+        for other in range(last)
+        if np.linalg.norm(inputs[other] - inputs[last]) <= SAME * size
+    )
+
+
+def _fits_values(problem: Problem, chosen: list[tuple[int, ...]]) -> bool:
+    """Is there one V that gives every wanted output chosen so far?"""
+    A = _read_inputs(problem, chosen)
+    Y = problem.Y[: len(chosen)]
+    V = problem.V if problem.V is not None else np.linalg.lstsq(A, Y, rcond=1e-10)[0].T
+    largest = float(np.abs(problem.Y).max()) or 1.0
+    return bool(np.max(np.abs(A @ V.T - Y)) <= 1e-8 * largest)
+
+
+def _read_inputs(problem: Problem, reads: Any) -> Any:
+    return np.array([problem.X[list(read)].mean(axis=0) for read in reads])
+
+
+def _is_vertex(X: Any, groups: Any, group: tuple[int, ...], size: float) -> bool:
+    others = [other[0] for other in groups if other is not group]
+    if not others:
+        return True
+    gaps = X[others] - X[group[0]]
+    return separate(gaps, rounding=max(rounding_of(gaps), SAME * size)).verdict == "outside"
+
+
+def _solve(
+    problem: Problem, reads: tuple[tuple[int, ...], ...], tolerance: float
+) -> Solution | None:
+    sparse_wanted = problem.prefer == "sparse"
+    M = _sparse_scores(problem, reads) if sparse_wanted else _least_scores(problem, reads)
+    if M is None:
+        return None
+    scores = problem.X[list(problem.positions)] @ M @ problem.X.T
+    beta = smallest_scale(scores, reads, tolerance)
+    V = problem.V if problem.V is not None else _values(problem, reads)
+    order = 1 if sparse_wanted else 2
+    # Among equally small solutions, prefer the V that leaves components where they are.
+    renamed = np.abs(V * (1.0 - np.eye(*V.shape))).sum() if sparse_wanted else 0.0
+    cost = beta * _size(M, order) + _size(V, order) + 1e-3 * renamed
+    return Solution(M, V, beta, reads, float(cost))
+
+
+def _size(matrix: Any, order: int) -> float:
+    return float(np.linalg.norm(matrix.ravel(), order))
+
+
+def _constraints(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> tuple[Any, Any]:
+    """Return the pairs (x_p, x_{j(p)} − x_j) whose product with M must be at least 1."""
+    left, right = [], []
+    for position, read in zip(problem.positions, reads, strict=True):
+        for other in range(len(problem.X)):
+            if other not in read:
+                left.append(problem.X[position])
+                right.append(problem.X[read[0]] - problem.X[other])
+    width = problem.X.shape[1]
+    return np.reshape(left, (-1, width)), np.reshape(right, (-1, width))
+
+
+def _sparse_scores(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> Any:
+    """Return the M with unit margins and the least sum of |entries|, or None."""
+    left, right = _constraints(problem, reads)
+    width = problem.X.shape[1]
+    if not len(left):
+        return np.zeros((width, width))
+    rows = np.einsum("ci,cj->cij", left, right).reshape(len(left), -1)
+    unit = float(np.abs(rows).max()) or 1.0
+    # An axis that many inputs share says less about where to look: a tiny surcharge on it
+    # decides between score matrices that are equally sparse.
+    uses = np.zeros(width) if problem.uses is None else problem.uses
+    price = 1.0 + 1e-3 * (np.add.outer(uses, uses)).ravel() / max(1.0, 2 * uses.max())
+    found = linprog(
+        np.concatenate([price, price]),
+        A_ub=np.hstack([-rows, rows]) / unit,
+        b_ub=-np.ones(len(rows)),
+        method="highs",
+    )
+    if found.status != 0 or found.x is None:
+        return None
+    plus, minus = np.split(found.x, 2)
+    return _tidy((plus - minus).reshape(width, width) / unit)
+
+
+def _least_scores(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> Any:
+    """Return the M of least Frobenius norm with unit margins, or None.
+
+    If u is the unit direction along which every constraint has the widest margin δ, then u/δ
+    is the shortest vector with unit margins. M lives in the span of the inputs.
+    """
+    left, right = _constraints(problem, reads)
+    width = problem.X.shape[1]
+    if not len(left):
+        return np.zeros((width, width))
+    span = span_of(problem.X)
+    rows = np.einsum("ci,cj->cij", left @ span.T, right @ span.T).reshape(len(left), -1)
+    found = separate(-rows, rounding=max(rounding_of(rows), SAME * problem.size**2))
+    if found.verdict != "outside":
+        return None
+    margin = float((rows @ found.direction).min())
+    return span.T @ (found.direction / margin).reshape(len(span), len(span)) @ span
+
+
+def span_of(X: Any) -> Any:
+    """Return orthonormal rows that span the inputs."""
+    _, singular, rows = np.linalg.svd(X, full_matrices=False)
+    return rows[singular > 1e-12 * singular.max(initial=0.0)]
+
+
+def _values(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> Any:
+    """Return V with V x_{j(p)} = y_p: the sparsest, or the one of least norm."""
+    A = _read_inputs(problem, reads)
+    least = np.linalg.lstsq(A, problem.Y, rcond=1e-10)[0].T
+    if problem.prefer == "least_norm":
+        return least
+    outputs, width = least.shape
+    unit = float(np.abs(A).max()) or 1.0
+    blocks = sparse.block_diag([A / unit] * outputs, format="csr")
+    # Staying on its own axis is a shade cheaper than moving a component to another one.
+    price = (1.0 + 1e-3 * (1.0 - np.eye(outputs, width))).ravel()
+    found = linprog(
+        np.concatenate([price, price]),
+        A_eq=sparse.hstack([blocks, -blocks], format="csr"),
+        b_eq=(A @ least.T).T.ravel() / unit,
+        method="highs",
+    )
+    if found.status != 0 or found.x is None:
+        return least
+    plus, minus = np.split(found.x, 2)
+    V = _tidy((plus - minus).reshape(outputs, width))
+    # HiGHS meets equations to about 1e-7; keep the exact solution where that shows.
+    largest = float(np.abs(problem.Y).max()) or 1.0
+    return V if np.max(np.abs(A @ V.T - problem.Y)) <= 1e-8 * largest else least
+
+
+def _tidy(matrix: Any) -> Any:
+    largest = float(np.abs(matrix).max()) or 1.0
+    return np.where(np.abs(matrix) > 1e-10 * largest, matrix, 0.0)
