@@ -23,6 +23,7 @@ extensions = [
     "docstrings",
     "records",
     "measurements",
+    "constants",
 ]
 exclude_patterns = ["_build", "_ext"]
 
@@ -30,10 +31,13 @@ myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3
 html_math_renderer = "mathtext"
 
-autodoc_typehints = "none"  # shapes and meanings are in the docstrings; types in the source
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
 default_role = "code"
 nitpicky = True
+# Types of other libraries have no page here, and the site asks no other host for theirs.
+nitpick_ignore_regex = [("py:.*", r"(collections|jaxtyping|np|numpy|pathlib|typing)\..*")]
 
 html_theme = "furo"
 html_title = f"Heedful {version}"

@@ -117,6 +117,8 @@ def run(arguments: list[str], folder: Path) -> tuple[str, int]:
         timeout=TIME_LIMIT,
         check=False,
     )
+    if "Traceback (most recent call last)" in finished.stdout:
+        raise RuntimeError(f"heed {shlex.join(arguments)} crashed:\n{finished.stdout}")
     lines = [line.rstrip() for line in finished.stdout.splitlines()]
     return "".join(f"{line}\n" for line in lines), finished.returncode
 

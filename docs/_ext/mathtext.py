@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import html
+import re
 from typing import Any
 
 import matplotlib
@@ -26,12 +27,24 @@ LINE = r"\\"
 """Separates the lines of a displayed formula; mathtext itself draws one line."""
 
 
+# mathtext sets what follows a sum too close to it, and gives a transpose the room of a relation.
+LARGE_OPERATOR = re.compile(r"(\\(?:sum|int|prod)(?:[_^](?:\{[^{}]*\}|\\\w+|\w))*)")
+TRANSPOSE = re.compile(r"\^\{?\\top\b\}?")
+
+
+def spaced(source: str) -> str:
+    """Return the formula with the spaces that TeX would set by itself."""
+    return TRANSPOSE.sub(r"^{\\!\\!\\top\\!}", LARGE_OPERATOR.sub(r"\1\\,", source))
+
+
 @functools.cache
 def outline(source: str) -> tuple[str, float, float, float, float]:
     """Return the SVG path of a formula and its box: left, width, height above, depth below."""
     with matplotlib.rc_context({"mathtext.fontset": "cm"}):
         drawing = TextToPath()
-        vertices, codes = drawing.get_text_path(FontProperties(), f"${source}$", ismath=True)
+        vertices, codes = drawing.get_text_path(
+            FontProperties(), f"${spaced(source)}$", ismath=True
+        )
     path = Path(np.asarray(vertices) * (SIZE / drawing.FONT_SCALE), codes)
     box = path.get_extents()
     return _svg_path(path), box.x0, box.width, box.y1, max(-box.y0, 0.0)
