@@ -1,0 +1,163 @@
+"""Ways to tell a model where a token stands: sinusoidal, learned, rotary, ALiBi, none.
+
+    Φ(t, 2i) = sin(t / base^(2i/d))     Φ(t, 2i+1) = cos(t / base^(2i/d))      sinusoidal
+    (x_a, x_b) → (x_a cos tω − x_b sin tω, x_a sin tω + x_b cos tω)            rotary, a pair
+    score(i, j) − m_h |i − j|,  m_h = 2^(−8h/H)                                ALiBi
+
+Pure functions of arrays. What is made from nothing is NumPy; what is made from an array keeps
+its library and precision, with angles worked out in float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from array_api_compat import device as device_of
+from jaxtyping import Float
+
+from heedful.errors import InputError
+from heedful.positions.inputs import (
+    MOST_POSITIONS,
+    Array,
+    even,
+    one_of,
+    positive,
+    real,
+    whole,
+    whole_positions,
+)
+
+KINDS = ("sinusoidal", "learned", "rotary", "alibi", "none")
+"""The encodings of this room."""
+LAYOUTS = ("interleaved", "half")
+"""Which two entries rotary turns together: (2i, 2i+1), or (i, i + d/2)."""
+BASE = 10_000.0
+
+
+def frequencies(width: int, base: float = BASE) -> Float[np.ndarray, " pairs"]:
+    """Return ω_i = base^(−2i/d) for the d/2 pairs: radians a position turns pair i by.
+
+    >>> frequencies(4)
+    array([1.  , 0.01])
+    """
+    width, base = even("width", width), positive("base", base)
+    omega: np.ndarray = base ** (-np.arange(0, width, 2) / width)
+    return omega
+
+
+def angles(positions: Any, width: int, base: float = BASE) -> Float[np.ndarray, "t pairs"]:
+    """Return t / base^(2i/d) for every position and pair."""
+    places = whole_positions("positions", positions)
+    width, base = even("width", width), positive("base", base)
+    turned: np.ndarray = places[:, None] / base ** (np.arange(0, width, 2) / width)
+    return turned
+
+
+def sinusoidal(positions: Any, width: int, base: float = BASE) -> Float[np.ndarray, "t d"]:
+    """Return Φ: row t is the embedding of position t; a number T stands for 0 … T − 1.
+
+    >>> sinusoidal(2, 4).round(3)
+    array([[0.   , 1.   , 0.   , 1.   ],
+           [0.841, 0.54 , 0.01 , 1.   ]])
+    """
+    turned = angles(positions, width, base)
+    table = np.empty((turned.shape[0], width))
+    table[:, 0::2] = np.sin(turned)
+    table[:, 1::2] = np.cos(turned)
+    return table
+
+
+def learned(table: Any, positions: Any) -> Array:
+    """Return the rows of a learned table for these positions; beyond the table there is none."""
+    table = real("table", table, rank=2)
+    places = whole_positions("positions", positions)
+    outside = places[(places < 0) | (places >= table.shape[0])]
+    if outside.size:
+        raise InputError(
+            "positions",
+            f"position {int(outside[0])} was never learned",
+            expected=f"the table knows positions 0 to {table.shape[0] - 1}",
+            way_out="shorten the sequence, or use an encoding that is a formula",
+        )
+    xp = array_namespace(table)
+    return xp.take(table, xp.asarray(places, device=device_of(table)), axis=0)
+
+
+def none(positions: Any, width: int) -> Float[np.ndarray, "t d"]:
+    """Return zeros: no position is told from another."""
+    return np.zeros((len(whole_positions("positions", positions)), whole("width", width, 1)))
+
+
+def rotary(
+    x: Any, positions: Any = None, base: float = BASE, *, layout: str = "interleaved"
+) -> Array:
+    """Turn each pair of entries of x, (*batch, t, d), by the angle tω_i of its position.
+
+    Scores of turned queries and keys depend on positions only through their difference.
+    `layout` says which entries form a pair: "interleaved" (2i, 2i+1) as in the paper, or
+    "half" (i, i + d/2) as in many checkpoints.
+
+    >>> rotary([[1.0, 0.0], [1.0, 0.0]]).round(3)
+    array([[1.   , 0.   ],
+           [0.54 , 0.841]])
+    """
+    x = real("x", x)
+    one_of("layout", layout, LAYOUTS)
+    if x.ndim < 2:
+        raise InputError("x", f"has shape {tuple(x.shape)}", expected="(*batch, t, d)")
+    places = whole_positions("positions", x.shape[-2] if positions is None else positions)
+    if len(places) != x.shape[-2]:
+        raise InputError(
+            "positions", f"names {len(places)}", expected=f"{x.shape[-2]}, one for each row of x"
+        )
+    turned = angles(places, even("width of x", x.shape[-1]), base)
+    xp = array_namespace(x)
+    cos, sin = (
+        xp.asarray(part, dtype=x.dtype, device=device_of(x))
+        for part in (np.cos(turned), np.sin(turned))
+    )
+    half = x.shape[-1] // 2
+    if layout == "interleaved":
+        first, second = x[..., 0::2], x[..., 1::2]
+    else:
+        first, second = x[..., :half], x[..., half:]
+    pair = (first * cos - second * sin, first * sin + second * cos)
+    if layout == "half":
+        return xp.concat(pair, axis=-1)
+    return xp.reshape(xp.stack(pair, axis=-1), x.shape)
+
+
+def alibi_slopes(heads: int) -> Float[np.ndarray, " heads"]:
+    """Return how steeply each head prefers near positions: m_h = 2^(−8h/H), h = 1 … H.
+
+    For a number of heads that is no power of two, as in the paper: the slopes of the next
+    lower power, then every other slope of the next higher one.
+
+    >>> alibi_slopes(4).tolist()
+    [0.25, 0.0625, 0.015625, 0.00390625]
+    """
+    heads = whole("heads", heads, 1)
+    lower = 1 << (heads.bit_length() - 1)
+    slopes = 2.0 ** (-8.0 * np.arange(1, lower + 1) / lower)
+    between = 2.0 ** (-4.0 * np.arange(1, 2 * lower + 1) / lower)[0::2]
+    return np.concatenate([slopes, between[: heads - lower]])
+
+
+def alibi_bias(
+    heads: int, queries: int, keys: int | None = None
+) -> Float[np.ndarray, "heads queries keys"]:
+    """Return −m_h |i − j|, to be added to the scores; the last query stands at the last key.
+
+    >>> alibi_bias(1, 2)[0] * 256
+    array([[ 0., -1.],
+           [-1.,  0.]])
+    """
+    queries = whole("queries", queries, 1, MOST_POSITIONS)
+    keys = whole("keys", queries if keys is None else keys, queries, MOST_POSITIONS)
+    # With a cache there are fewer queries than keys: the queries are the last positions.
+    places = np.arange(keys - queries, keys)
+    apart = np.abs(places[:, None] - np.arange(keys)[None, :])
+    bias: np.ndarray = alibi_slopes(heads)[:, None, None] * -apart
+    return bias
