@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from heedful.attention.four_vectors import four_vector_problem, try_additions
 from heedful.attention.outer_products import frame
 from heedful.attention.sequence import SequenceDesign, design_kqv
+from heedful.attention.sequence_proofs import at_least, at_most
 from heedful.errors import InputError
 
 quick = settings(deadline=None, max_examples=25)
@@ -250,6 +251,11 @@ def test_the_record_becomes_json_with_the_names_others_rely_on() -> None:
         record = json.loads(design_kqv(four.x, four.wanted, form=form).to_json())
         assert {"feasible", "beta", "mass", "error", "K", "Q", "V", "certificate"} <= set(record)
         assert record["certificate"]["statement"]
+
+
+def test_bounds_in_sentences_are_rounded_to_the_safe_side() -> None:
+    assert (at_least(1.29099), at_most(0.0141421)) == ("1.29", "0.01415")
+    assert (at_least(0.5), at_most(0.5)) == ("0.5", "0.5")
 
 
 def test_a_frame_is_completed_and_writes_what_it_was_given() -> None:

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from heedful.attention.arrays import between, index, matrix, number_of, vector
 from heedful.attention.operation import Scale, attend
 from heedful.attention.outer_products import Frame, frame
-from heedful.attention.sequence_proofs import outside_hull
+from heedful.attention.sequence_proofs import at_least, outside_hull
 from heedful.errors import InputError
 from heedful.records import Record
 
@@ -142,7 +142,7 @@ def _added(
     best = min(np.linspace(-10.0, 10.0, 401).tolist(), key=lambda amount: read(amount)[3])
     distance = proof.distance if proof is not None and proof.distance is not None else 0.0
     reach = (
-        f"and no weights at all could come closer than {distance:.4g}"
+        f"and no weights at all could come closer than {at_least(distance)}"
         if proof is not None
         else "though other weights could reach it"
     )

@@ -21,6 +21,7 @@ from heedful.attention.operation import Attention, Scale, attend, scale_of
 from heedful.attention.outer_products import Frame, frame
 from heedful.attention.sequence_mixtures import search_mixtures
 from heedful.attention.sequence_proofs import (
+    at_most,
     equal_inputs,
     nothing_to_choose,
     outside_hull,
@@ -63,8 +64,8 @@ def design_kqv(
     """Find K, Q and V with c_p ≈ y_p for every wanted position, or prove that none exist.
 
     `x` is (n, d); `wanted` maps positions, counted from 0, to vectors. `basis` names
-    perpendicular vectors in which the matrices are sought and written. `prefer` is "sparse" (few entries, readable) or
-    "least_norm"; left out, it is sparse up to 16 dimensions.
+    perpendicular vectors in which the matrices are sought and written. `prefer` is "sparse" (few
+    entries, readable) or "least_norm"; left out, it is sparse up to 16 dimensions.
 
     >>> from heedful.attention.four_vectors import four_vector_problem
     >>> four = four_vector_problem()
@@ -285,7 +286,7 @@ def _plan_certificate(
         bound=bound,
         statement=(
             f"{said}, each with at least {1 - task.tolerance:g} of its weight from β = "
-            f"{found.beta:.4g} on, so every output is within {bound:.3g} of the wanted one; "
+            f"{at_most(found.beta)} on, so every output is within {at_most(bound)} of the wanted one; "
             f"the smallest matrices among {among}"
         ),
     )
@@ -302,7 +303,7 @@ def _as_it_is(task: _Task) -> SequenceDesign:
             kind="as it is",
             proof=True,
             bound=float(gaps[worst]),
-            statement=f"K = Q = V = I already comes within {gaps[worst]:.3g} of every output",
+            statement=f"K = Q = V = I already comes within {at_most(gaps[worst])} of every output",
         )
     else:
         certificate = outside_hull(task.x, task.positions, task.Y, task.allowed, task.frame)

@@ -8,6 +8,7 @@ equal outputs, and a position with input 0 reads everything equally.
 
 from __future__ import annotations
 
+from decimal import ROUND_DOWN, ROUND_UP, Context
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def outside_hull(
     weights = np.zeros(len(x))
     weights[farthest.members] = farthest.weights
     others = "".join(
-        f"; nor can c_{p} be {words[p]}, which is {one.margin:.4g} away from every average"
+        f"; nor can c_{p} be {words[p]}, which is {at_least(one.margin)} away from every average"
         for p, one in outside.items()
         if p != position
     )
@@ -47,7 +48,7 @@ def outside_hull(
         statement=(
             f"c_{position} cannot be {words[position]}: with V = I every output is an average of "
             f"x_0 … x_{len(x) - 1}, and the nearest average, {frame.sum_of_vectors(weights @ x)}, "
-            f"is {farthest.margin:.4g} away; along {frame.sum_of_vectors(farthest.direction)} "
+            f"is {at_least(farthest.margin)} away; along {frame.sum_of_vectors(farthest.direction)} "
             "every x_j stays at least that far short of it, so no K and Q, and no weights at "
             f"all, can reach it{others}"
         ),
@@ -74,7 +75,7 @@ def equal_inputs(
                         f"positions {asked[0]} and {second} have the same input, so they have "
                         "the same query, the same weights and the same output for every K, Q "
                         f"and V; the two outputs wanted lie {2 * half:.4g} apart, so one of them "
-                        f"is missed by at least {half:.4g}"
+                        f"is missed by at least {at_least(half)}"
                     ),
                 )
     return None
@@ -125,3 +126,13 @@ def nothing_to_choose(position: int, output: Any, wanted: Any, frame: Frame) -> 
             f"from the wanted {frame.sum_of_vectors(wanted)}; other weights could come closer"
         ),
     )
+
+
+def at_least(bound: float) -> str:
+    """Write a lower bound, rounded down so that the sentence stays true."""
+    return f"{float(Context(prec=4, rounding=ROUND_DOWN).create_decimal(bound)):.4g}"
+
+
+def at_most(bound: float) -> str:
+    """Write an upper bound, rounded up so that the sentence stays true."""
+    return f"{float(Context(prec=4, rounding=ROUND_UP).create_decimal(bound)):.4g}"
