@@ -286,8 +286,8 @@ def _plan_certificate(
         bound=bound,
         statement=(
             f"{said}, each with at least {1 - task.tolerance:g} of its weight from β = "
-            f"{at_most(found.beta)} on, so every output is within {at_most(bound)} of the wanted one; "
-            f"the smallest matrices among {among}"
+            f"{at_most(found.beta)} on, so every output is within {at_most(bound)} of the wanted "
+            f"one; the smallest matrices among {among}"
         ),
     )
 

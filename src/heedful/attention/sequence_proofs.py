@@ -48,9 +48,9 @@ def outside_hull(
         statement=(
             f"c_{position} cannot be {words[position]}: with V = I every output is an average of "
             f"x_0 … x_{len(x) - 1}, and the nearest average, {frame.sum_of_vectors(weights @ x)}, "
-            f"is {at_least(farthest.margin)} away; along {frame.sum_of_vectors(farthest.direction)} "
-            "every x_j stays at least that far short of it, so no K and Q, and no weights at "
-            f"all, can reach it{others}"
+            f"is {at_least(farthest.margin)} away; along "
+            f"{frame.sum_of_vectors(farthest.direction)} every x_j stays at least that far short "
+            f"of it, so no K and Q, and no weights at all, can reach it{others}"
         ),
     )
 

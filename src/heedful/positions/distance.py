@@ -85,8 +85,8 @@ def smallest_distance(length: int, width: int, base: float = BASE) -> SmallestDi
         relative=distance / float(np.sqrt(width / 2)),
         unique_gap=unique,
         statement=(
-            f"any two of {length} positions are at least {_shown(lower)} apart in {width} dimensions "
-            f"(proved); positions {gap} apart come that close"
+            f"any two of {length} positions are at least {_shown(lower)} apart in {width} "
+            f"dimensions (proved); positions {gap} apart come that close"
         ),
     )
 
