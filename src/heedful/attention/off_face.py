@@ -106,7 +106,8 @@ def _capped(order: Order, ratios: Ratios, separation: Separation, least: Lowest)
         kind="convex combination",
         statement=(
             f"{subject} a convex combination of other keys "
-            f"({np.count_nonzero(combination)} of them), so no query{other} leads them all: the mass on {order.name} stays at or below "
+            f"({np.count_nonzero(combination)} of them), so no query{other} leads them all: "
+            f"the mass on {order.name} stays at or below "
             f"{formula} = {ceiling:.6g}, and {1 - order.tolerance:.6g} is asked."
         ),
         combination=_as_dict(ratios.others, combination),
