@@ -13,7 +13,7 @@ two positions exchanged, the fewest tokens, small whole numbers in X where they 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +21,18 @@ import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj
 
 from heedful.attention.arrays import Array, float64, number_of, numpy64
+from heedful.attention.laws import (
+    CONJUGATION,
+    FEATURES,
+    INVARIANCE,
+    ROWS,
+    Law,
+    Permutation,
+    Runner,
+)
 from heedful.attention.layers import Layer
-from heedful.errors import HeedfulError, InputError
+from heedful.errors import InputError
 from heedful.records import Record
-
-Permutation = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,62 +63,6 @@ class Equivariance(Record):
     """The finding in one sentence."""
 
 
-@dataclass(frozen=True)
-class _Law:
-    equation: str
-    acts_on: str
-    """What is exchanged, for the sentence: positions or features."""
-    axis: int
-    """The axis of the input whose size is the number of things permuted."""
-    square: bool
-    moved: Callable[[Any, list[int]], Any]
-    expected: Callable[[Any, list[int]], Any]
-    fits: Callable[[tuple[int, ...], tuple[int, ...]], bool]
-    shape_wanted: str
-
-
-_ROWS = _Law(
-    equation="f(PX) = P f(X)",
-    acts_on="positions",
-    axis=0,
-    square=False,
-    moved=lambda X, order: X[order, ...],
-    expected=lambda Y, order: Y[order, ...],
-    fits=lambda given, got: len(got) >= 1 and got[0] == given[0],
-    shape_wanted="one row of output for each row of input was expected",
-)
-_INVARIANCE = _Law(
-    equation="f(PX) = f(X)",
-    acts_on="positions",
-    axis=0,
-    square=False,
-    moved=lambda X, order: X[order, ...],
-    expected=lambda Y, order: Y,
-    fits=lambda given, got: True,
-    shape_wanted="",
-)
-_CONJUGATION = _Law(
-    equation="f(PAPᵀ) = P f(A) Pᵀ",
-    acts_on="positions",
-    axis=0,
-    square=True,
-    moved=lambda A, order: A[order, ...][:, order],
-    expected=lambda B, order: B[order, ...][:, order],
-    fits=lambda given, got: got == given,
-    shape_wanted="a square matrix of the size of the input was expected",
-)
-_FEATURES = _Law(
-    equation="f(XΠ) = f(X) Π",
-    acts_on="features",
-    axis=1,
-    square=False,
-    moved=lambda X, order: X[:, order],
-    expected=lambda Y, order: Y[:, order],
-    fits=lambda given, got: len(got) == 2 and got[1] == given[1],
-    shape_wanted="one column of output for each column of input was expected",
-)
-
-
 def permutation_equivariance(
     layer: Layer,
     *,
@@ -136,7 +87,7 @@ def permutation_equivariance(
     >>> permutation_equivariance(layers["causal self-attention"]).permutation
     (1, 0)
     """
-    return _try(layer, _ROWS, length, width, trials, seed, tolerance, example)
+    return _try(layer, ROWS, length, width, trials, seed, tolerance, example)
 
 
 def permutation_invariance(
@@ -150,7 +101,7 @@ def permutation_invariance(
     example: Any = None,
 ) -> Equivariance:
     """Try f(PX) = f(X): does the layer ignore the order of its rows?"""
-    return _try(layer, _INVARIANCE, length, width, trials, seed, tolerance, example)
+    return _try(layer, INVARIANCE, length, width, trials, seed, tolerance, example)
 
 
 def conjugation_equivariance(
@@ -163,7 +114,7 @@ def conjugation_equivariance(
     example: Any = None,
 ) -> Equivariance:
     """Try f(PAPᵀ) = P f(A) Pᵀ on square matrices A: what softmax of scores must satisfy."""
-    return _try(layer, _CONJUGATION, length, length, trials, seed, tolerance, example)
+    return _try(layer, CONJUGATION, length, length, trials, seed, tolerance, example)
 
 
 def feature_equivariance(
@@ -177,12 +128,12 @@ def feature_equivariance(
     example: Any = None,
 ) -> Equivariance:
     """Try f(XΠ) = f(X) Π, where Π stands on the right and so permutes features, not tokens."""
-    return _try(layer, _FEATURES, length, width, trials, seed, tolerance, example)
+    return _try(layer, FEATURES, length, width, trials, seed, tolerance, example)
 
 
 def _try(
     layer: Layer,
-    law: _Law,
+    law: Law,
     length: int,
     width: int,
     trials: int,
@@ -196,7 +147,7 @@ def _try(
     if isinstance(trials, bool) or trials < 1:
         raise InputError("trials", f"is {trials}", expected="at least 1 was expected")
     allowed = _allowed(tolerance, pattern)
-    run = _Runner(layer, law, pattern)
+    run = Runner(layer, law, pattern)
     rng = np.random.default_rng(seed)
     shape = tuple(pattern.shape)
     _same_twice(run, rng.standard_normal(shape))
@@ -231,55 +182,8 @@ def _try(
     )
 
 
-class _Runner:
-    """A layer with its law: calls it on copies, in the right library, and checks what returns."""
-
-    def __init__(self, layer: Layer, law: _Law, pattern: Array) -> None:
-        self.layer = layer
-        self.law = law
-        self.pattern = pattern
-
-    def __call__(self, X: Any) -> Any:
-        xp = array_namespace(self.pattern)
-        given = xp.asarray(X.copy(), dtype=self.pattern.dtype)  # a layer may write into its input
-        try:
-            output = self.layer(given)
-        except HeedfulError:
-            raise
-        except Exception as error:
-            raise InputError(
-                "layer",
-                f"failed on an input of shape {X.shape} ({type(error).__name__}: {error})",
-                expected="a layer that takes this shape was expected",
-                way_out="set length and width, or give an example of its input",
-            ) from error
-        output = output if is_array_api_obj(output) else np.asarray(output)
-        if not self.law.fits(X.shape, tuple(output.shape)):
-            raise InputError(
-                "layer",
-                f"turned shape {X.shape} into {tuple(output.shape)}",
-                expected=f"{self.law.shape_wanted} for {self.law.equation}",
-            )
-        output = float64("the layer's output", output)
-        return output.detach().cpu().numpy() if hasattr(output, "detach") else np.asarray(output)
-
-    def compare(self, X: Any, order: Permutation, output: Any) -> tuple[float, float, Any, Any]:
-        """Return the error, the relative error, and both sides of the law."""
-        left = self(self.law.moved(X, list(order)))
-        right = self.law.expected(output, list(order))
-        if left.shape != right.shape:
-            raise InputError(
-                "layer",
-                f"gave shapes {left.shape} and {right.shape} for two orders of one input",
-                expected="one shape was expected",
-            )
-        error = float(np.max(np.abs(left - right)))
-        largest = float(np.max(np.abs(right)))
-        return error, error / largest if largest > 0 else error, left, right
-
-
 def _broken(
-    run: _Runner, X: Any, order: Permutation, allowed: float, trial: int, *, fixed: bool
+    run: Runner, X: Any, order: Permutation, allowed: float, trial: int, *, fixed: bool
 ) -> Equivariance:
     case, order = _simplest(run, X, order, allowed, fixed=fixed)
     error, relative, left, right = run.compare(case, order, run(case))
@@ -308,7 +212,7 @@ def _broken(
 
 
 def _simplest(
-    run: _Runner, X: Any, order: Permutation, allowed: float, *, fixed: bool
+    run: Runner, X: Any, order: Permutation, allowed: float, *, fixed: bool
 ) -> tuple[Any, Permutation]:
     """Return the first case that breaks the law, from few rows and small numbers upwards."""
     rows, columns = X.shape
@@ -352,7 +256,7 @@ def _orders(count: int, rng: np.random.Generator) -> Iterator[Permutation]:
     yield tuple(int(place) for place in rng.permutation(count))
 
 
-def _same_twice(run: _Runner, X: Any) -> None:
+def _same_twice(run: Runner, X: Any) -> None:
     if not np.array_equal(run(X), run(X)):
         raise InputError(
             "layer",
@@ -362,7 +266,7 @@ def _same_twice(run: _Runner, X: Any) -> None:
         )
 
 
-def _pattern(example: Any, length: int, width: int, law: _Law) -> Array:
+def _pattern(example: Any, length: int, width: int, law: Law) -> Array:
     if example is None:
         for name, value in (("length", length), ("width", width)):
             if isinstance(value, bool) or value < 1:
