@@ -25,11 +25,11 @@ MARKUP = re.compile(r"([\\*_|$\[\]<>])")
 
 
 def records_of(room: str) -> Iterator[type[Record]]:
-    """Yield the records that a room's modules define, in the order of the files."""
+    """Yield the records that a room (or one module) defines, in the order of the files."""
     package = importlib.import_module(room)
     modules = [package] + [
         importlib.import_module(module.name)
-        for module in pkgutil.walk_packages(package.__path__, f"{room}.")
+        for module in pkgutil.walk_packages(getattr(package, "__path__", []), f"{room}.")
     ]
     for module in modules:
         for value in vars(module).values():

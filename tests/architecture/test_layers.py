@@ -56,12 +56,11 @@ def test_every_room_has_a_layer() -> None:
 
 
 def test_core_is_imported_without_its_optional_parts() -> None:
-    names = [module_name(path) for path in sources() if path.name != "__main__.py"]
-    alone = ("heedful", *(name for name in names if name.count(".") == 1))
     core = [
-        name
-        for name in names
-        if name in alone or name.removeprefix("heedful.").split(".")[0] in CORE
+        module_name(path)
+        for path in sources()
+        if path.name != "__main__.py"
+        and (path.parent == PACKAGE or path.relative_to(PACKAGE).parts[0] in CORE)
     ]
     python(IMPORT_WITHOUT, ",".join(OPTIONAL), *core)
 
