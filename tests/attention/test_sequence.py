@@ -236,6 +236,22 @@ def test_a_single_position_and_a_wide_problem() -> None:
     check_by_hand(x, wide)
 
 
+@given(power=st.integers(-50, 50), prefer=st.sampled_from(["sparse", "least_norm"]))
+@quick
+def test_the_unit_of_the_inputs_does_not_matter(power: int, prefer: Any) -> None:
+    x = np.random.default_rng(3).standard_normal((3, 3))
+    plain = design_kqv(x, {0: [1.0, 2.0], 2: [0.0, 1.0]}, prefer=prefer)
+    scaled = design_kqv(x * 10.0**power, {0: [1.0, 2.0], 2: [0.0, 1.0]}, prefer=prefer)
+    assert scaled.feasible
+    assert scaled.mass == pytest.approx(plain.mass, abs=1e-6)
+
+
+def test_a_tiny_input_is_not_taken_for_the_zero_that_is_wanted() -> None:
+    x = 1e-14 * np.array([[1.0, 0.0], [0.0, 1.0]])
+    design = design_kqv(x, {0: [0.0, 0.0]}, form="values")
+    assert design.certificate.kind == "outside the hull"
+
+
 def test_repeated_inputs_share_the_mass() -> None:
     x = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
     design = design_kqv(x, {0: [0.0, 7.0]})
@@ -277,6 +293,8 @@ def test_a_frame_is_completed_and_writes_what_it_was_given() -> None:
         ([[1.0]], {0: [float("nan")]}, {}, "is nan"),
         ([[1.0], [2.0]], {0: [1.0], 1: [1.0, 2.0]}, {}, "one length"),
         ([[1.0]], {0: [1.0, 2.0]}, {"form": "values"}, "2 entries"),
+        ([[1e80]], {0: [1.0]}, {}, "choose another unit"),
+        ([[1.0]], {0: [1e-80]}, {}, "choose another unit"),
         ([[1.0]], {0: [1.0]}, {"form": "k"}, "form: 'k' is unknown"),
         ([[1.0]], {0: [1.0]}, {"prefer": "nice"}, "prefer: 'nice' is unknown"),
         ([[1.0]], {0: [1.0]}, {"tolerance": 0.0}, "strictly between"),

@@ -146,6 +146,8 @@ def _checked(
             f"has outputs of {len(rows[0])} and other numbers of entries",
             expected="outputs of one length were expected",
         )
+    _moderate("x", x)
+    _moderate("wanted", np.array(rows))
     own = frame(basis, x.shape[1])
     same_space = len(rows[0]) == x.shape[1]
     return _Task(
@@ -158,6 +160,18 @@ def _checked(
         frame=own,
         outputs_frame=own if same_space else frame(None, len(rows[0])),
     )
+
+
+def _moderate(name: str, rows: Any) -> None:
+    """Refuse sizes whose products leave the range of float64."""
+    largest = float(np.abs(rows).max())
+    if largest and not 1e-60 < largest < 1e60:
+        raise InputError(
+            name,
+            f"has entries up to {largest:.3g}",
+            expected="entries between 1e-60 and 1e60 in size were expected",
+            way_out="choose another unit",
+        )
 
 
 def _preference(prefer: str | None, dimension: int) -> Preference:

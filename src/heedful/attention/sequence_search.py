@@ -27,7 +27,7 @@ from heedful.attention.hull import rounding_of, separate
 from heedful.attention.operation import softmax
 
 Preference = Literal["sparse", "least_norm"]
-MOST_NODES = 20_000
+MOST_NODES = 5_000
 """Partial plans looked at before the search settles for the best so far."""
 MOST_PLANS = 64
 """Complete plans whose matrices are worked out and compared, if they are small."""
@@ -180,7 +180,7 @@ def _fits_values(problem: Problem, chosen: list[tuple[int, ...]]) -> bool:
     A = _read_inputs(problem, chosen)
     Y = problem.Y[: len(chosen)]
     V = problem.V if problem.V is not None else np.linalg.lstsq(A, Y, rcond=1e-10)[0].T
-    largest = float(np.abs(problem.Y).max()) or 1.0
+    largest = float(np.abs(problem.Y).max()) or problem.size
     return bool(np.max(np.abs(A @ V.T - Y)) <= 1e-8 * largest)
 
 
@@ -250,7 +250,7 @@ def _sparse_scores(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> Any:
     if found.status != 0 or found.x is None:
         return None
     plus, minus = np.split(found.x, 2)
-    return _tidy((plus - minus).reshape(width, width) / unit)
+    return _unit_margins(_tidy((plus - minus).reshape(width, width)) / unit, left, right)
 
 
 def _least_scores(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> Any:
@@ -263,13 +263,19 @@ def _least_scores(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> Any:
     width = problem.X.shape[1]
     if not len(left):
         return np.zeros((width, width))
-    span = span_of(problem.X)
+    span = span_of(problem.X) / problem.size
     rows = np.einsum("ci,cj->cij", left @ span.T, right @ span.T).reshape(len(left), -1)
-    found = separate(-rows, rounding=max(rounding_of(rows), SAME * problem.size**2))
+    found = separate(-rows, rounding=max(rounding_of(rows), SAME))
     if found.verdict != "outside":
         return None
-    margin = float((rows @ found.direction).min())
-    return span.T @ (found.direction / margin).reshape(len(span), len(span)) @ span
+    M = span.T @ found.direction.reshape(len(span), len(span)) @ span
+    return _unit_margins(M / found.margin, left, right)
+
+
+def _unit_margins(M: Any, left: Any, right: Any) -> Any:
+    """Return M with a smallest margin of exactly 1, or None if a solver left it far below."""
+    margin = float(np.einsum("ci,ij,cj->c", left, M, right).min())
+    return M / margin if margin > 0.5 else None
 
 
 def span_of(X: Any) -> Any:
