@@ -186,14 +186,24 @@ def main() -> int:
     options = parser.parse_args()
     wrong = 0
     for page in [path.resolve() for path in options.pages] or pages():
-        if options.write:
-            print(f"{page.relative_to(ROOT)}: {'rewritten' if write(page) else 'unchanged'}")
-            continue
-        for block in blocks(page):
-            report = differences(block)
-            wrong += bool(report)
-            print(report or f"{block}: agrees")
+        try:
+            wrong += _update(page) if options.write else _compare(page)
+        except (RuntimeError, subprocess.TimeoutExpired) as crash:
+            print(f"{page.relative_to(ROOT)}: {crash}")
+            wrong += 1
     return 1 if wrong else 0
+
+
+def _update(page: Path) -> int:
+    print(f"{page.relative_to(ROOT)}: {'rewritten' if write(page) else 'unchanged'}")
+    return 0
+
+
+def _compare(page: Path) -> int:
+    reports = {block: differences(block) for block in blocks(page)}
+    for block, report in reports.items():
+        print(report or f"{block}: agrees")
+    return sum(map(bool, reports.values()))
 
 
 if __name__ == "__main__":
