@@ -1,0 +1,239 @@
+"""Noisy keys studied: how α and c are distributed when the keys are Gaussian.
+
+H heads share the keys k_i ~ N(μ_i, Σ_i), and the layer gives c = (1/H) Σ_h Σ_i α_hi v_i. Every
+α reported here is ᾱ_i = (1/H) Σ_h α_hi, so that c = Σ ᾱ_i v_i.
+
+`study_noise` answers three times where it can: exactly (a quadrature whose error is certified,
+when at most three directions of noise reach the logits), by draws (with standard errors), and
+in the limit of ever larger queries (in closed form). The answers check one another.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heedful.attention.arrays import Array, between, number_of
+from heedful.attention.failure import failure_probability
+from heedful.attention.gaussian import GaussianKeys
+from heedful.attention.limits import hard_limit, limit_refusal
+from heedful.attention.logits import LogitModel, logit_model
+from heedful.attention.noise_records import ExactNoise, NoiseStudy, SampledNoise, WeightMoments
+from heedful.attention.operation import Scale
+from heedful.attention.quadrature import (
+    CertifiedRule,
+    certified_rule,
+    feature_moments,
+    places,
+    standard_grid,
+)
+from heedful.attention.readout import Readout, weight_covariance, weight_variances
+from heedful.attention.sampling import sample, standard_errors, wilson
+from heedful.errors import InputError
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""The quantiles that a study reports."""
+TABLE_LIMIT = 256
+"""Covariances and quantiles over the keys are reported for at most this many keys."""
+QUANTILE_PLACES = 4096
+"""Equally probable places from which exact quantiles are read."""
+NOT_ASKED = "it was not asked for"
+
+
+def study_noise(
+    keys: GaussianKeys,
+    queries: Any,
+    *,
+    values: Any = None,
+    target: Any = None,
+    radius: Any = 0.1,
+    draws: Any = 10_000,
+    seed: Any = 0,
+    scale: Scale = 1.0,
+    exact: bool = True,
+    certified_error: Any = 1e-6,
+) -> NoiseStudy:
+    """Study what noisy keys do to the weights and the output of one head or several.
+
+    `queries` is (H, d), or (d) for one head; `values` is (n, v), the unit vectors when left out;
+    `target` is where c should be, the output without noise when left out.
+
+    >>> keys = GaussianKeys.of(np.eye(10, 16), noisy={0: 0.5})
+    >>> two_heads = study_noise(keys, 50 * np.eye(10, 16)[:2])
+    >>> float(two_heads.exact.std[0].round(3))
+    0.138
+    >>> round(two_heads.limit.failure_probability, 4)
+    0.0786
+    """
+    draws, seed = _whole("draws", draws, 2), _whole("seed", seed, 0)
+    radius = number_of("radius", radius)
+    if radius <= 0:
+        raise InputError("radius", f"is {radius:g}", expected="a distance above 0 was expected")
+    _checked_error(certified_error)
+    model = logit_model(keys, queries, scale)
+    readout = Readout(model, values, target)
+    certified, refusal = certified_rule(model, certified_error) if exact else (None, NOT_ASKED)
+    known = None if certified is None else _exact(model, readout, radius, certified)
+    sampled = _sampled(model, readout, radius, draws, seed)
+    no_limit = limit_refusal(model)
+    return NoiseStudy(
+        keys=model.n,
+        heads=model.heads,
+        noisy=tuple(model.noisy.tolist()),
+        dimensions=model.dimensions,
+        radius=radius,
+        target=readout.target,
+        noiseless=model.at_the_means(),
+        exact=known,
+        exact_reason=refusal,
+        sampled=sampled,
+        limit=None if no_limit else hard_limit(model, readout, radius),
+        limit_reason=no_limit,
+        agreement=None if known is None else _agreement(known, sampled),
+    )
+
+
+def exact_moments(
+    keys: GaussianKeys, queries: Any, *, scale: Scale = 1.0, certified_error: Any = 1e-6
+) -> WeightMoments:
+    """Return mean, standard deviation and covariance of ᾱ by quadrature, and only these."""
+    _checked_error(certified_error)
+    model = logit_model(keys, queries, scale)
+    certified, refusal = certified_rule(model, certified_error)
+    if certified is None:
+        raise InputError(
+            "keys", f"have no exact moments here: {refusal}", way_out="use study_noise, which draws"
+        )
+    moments = feature_moments(model, certified.rule)
+    return WeightMoments(
+        mean=model.spread(moments.mean),
+        std=np.sqrt(weight_variances(model, moments.covariance)),
+        covariance=_table(model, moments.covariance),
+        certified_error=certified.certified_error,
+        nodes=certified.rule.nodes,
+    )
+
+
+def sampled_noise(
+    keys: GaussianKeys, queries: Any, *, draws: Any, seed: Any = 0, scale: Scale = 1.0
+) -> SampledNoise:
+    """Return the answer by draws alone, with values and target left at their defaults."""
+    model = logit_model(keys, queries, scale)
+    draws, seed = _whole("draws", draws, 2), _whole("seed", seed, 0)
+    return _sampled(model, Readout(model), 0.1, draws, seed)
+
+
+def _exact(
+    model: LogitModel, readout: Readout, radius: float, certified: CertifiedRule
+) -> ExactNoise:
+    moments = feature_moments(model, certified.rule)
+    failure = failure_probability(model, readout, radius)
+    quantiles, distance_quantiles, resolution = _exact_quantiles(model, readout)
+    output_mean = readout.output_of(moments.mean)
+    output_variances = readout.variances(moments.covariance)
+    squared_bias = float(((output_mean - readout.target) ** 2).sum())
+    return ExactNoise(
+        mean=model.spread(moments.mean),
+        std=np.sqrt(weight_variances(model, moments.covariance)),
+        covariance=_table(model, moments.covariance),
+        failure_probability=failure.value,
+        failure_low=failure.low,
+        failure_high=failure.high,
+        output_mean=output_mean,
+        output_std=np.sqrt(output_variances),
+        mean_squared_error=squared_bias + float(output_variances.sum()),
+        squared_bias=squared_bias,
+        quantile_levels=LEVELS,
+        quantiles=quantiles,
+        distance_quantiles=distance_quantiles,
+        certified_error=certified.certified_error,
+        failure_error=failure.error,
+        nodes=certified.rule.nodes,
+        quantile_resolution=resolution,
+    )
+
+
+def _sampled(
+    model: LogitModel, readout: Readout, radius: float, draws: int, seed: int
+) -> SampledNoise:
+    drawn = sample(model, readout, draws, seed, radius)
+    mean_se, std_se = standard_errors(drawn)
+    low, high = wilson(drawn.failures, draws)
+    output_mean = readout.output_of(drawn.mean)
+    return SampledNoise(
+        mean=model.spread(drawn.mean),
+        std=np.sqrt(drawn.variances),
+        covariance=None if drawn.covariance is None else _table(model, drawn.covariance),
+        failure_probability=drawn.failures / draws,
+        failure_low=low,
+        failure_high=high,
+        output_mean=output_mean,
+        output_std=np.sqrt(drawn.output_variances),
+        mean_squared_error=drawn.squared_distance[0],
+        squared_bias=float(((output_mean - readout.target) ** 2).sum()),
+        quantile_levels=LEVELS,
+        quantiles=_key_quantiles(model, drawn.kept_features),
+        distance_quantiles=np.quantile(drawn.kept_distances, LEVELS),
+        draws=draws,
+        seed=seed,
+        mean_se=mean_se,
+        std_se=std_se,
+        mean_squared_error_se=drawn.squared_distance[1],
+        quantile_draws=len(drawn.kept_distances),
+    )
+
+
+def _exact_quantiles(
+    model: LogitModel, readout: Readout
+) -> tuple[Array | None, Array | None, float | None]:
+    """Read quantiles from equally probable places, where one direction is noisy (or none)."""
+    if model.dimensions > 1:
+        return None, None, None
+    grid = standard_grid(QUANTILE_PLACES)[None] if model.dimensions else np.zeros((0, 1))
+    features = model.feature_values(places(model, grid))
+    distances = np.quantile(readout.distances(features), LEVELS)
+    return _key_quantiles(model, features), distances, 1.0 / grid.shape[1]
+
+
+def _key_quantiles(model: LogitModel, features: Array) -> Array | None:
+    if model.n > TABLE_LIMIT:
+        return None
+    # A few keys at a time: all keys at all places would be the largest array of the study.
+    few = max(1, 1_000_000 // max(1, features.shape[1]))
+    W, N = model.quiet_map, len(model.noisy)
+    quantiles = np.empty((len(LEVELS), model.n))
+    quantiles[:, model.noisy] = np.quantile(features[:N], LEVELS, axis=1)
+    for start in range(0, len(model.quiet), few):
+        some = slice(start, start + few)
+        alpha = W[some] @ features[N:]
+        quantiles[:, model.quiet[some]] = np.quantile(alpha, LEVELS, axis=1)
+    return quantiles
+
+
+def _table(model: LogitModel, covariance: Array) -> Array | None:
+    return weight_covariance(model, covariance) if model.n <= TABLE_LIMIT else None
+
+
+def _agreement(exact: ExactNoise, sampled: SampledNoise) -> float:
+    """Return the largest difference in standard errors; certified errors count as well."""
+    ratios = [
+        np.abs(known - drawn) / np.hypot(se, exact.certified_error)
+        for known, drawn, se in (
+            (exact.mean, sampled.mean, sampled.mean_se),
+            (exact.std, sampled.std, sampled.std_se),
+        )
+    ]
+    return float(np.max(ratios))
+
+
+def _checked_error(certified_error: Any) -> None:
+    between("certified_error", certified_error, 0.99e-9, 1.01e-2)
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(
+            name, f"is {value!r}", expected=f"a whole number of at least {least} was expected"
+        )
+    return int(value)
