@@ -1,0 +1,258 @@
+"""The fields of a claim as a sheet may write them: their types, and what to say otherwise.
+
+Each reader takes the TOML value and returns what `Claim` holds, or raises `FieldError` with
+the path inside the value, so that the error can point at the very entry.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heedful.claims.sheet_errors import deceptive, shown
+
+MOST_FORMULAS = 50
+LONGEST_WORDS = 1000
+LONGEST_NAME = 60
+MOST_DRAWS = 10_000_000
+LARGEST_NUMBER = 10**15
+
+
+class FieldError(Exception):
+    """A value of the wrong kind; becomes a `FormulaError` once its line is known."""
+
+    def __init__(
+        self,
+        problem: str,
+        expected: str,
+        inside: tuple[str | int, ...] = (),
+        column: int | None = None,
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.expected = expected
+        self.inside = inside
+        self.column = column
+
+
+def words(value: Any) -> str:
+    """Read a sentence."""
+    text = _text(value, "a sentence in quotes")
+    if len(text) > LONGEST_WORDS:
+        raise FieldError(f"has {len(text):,} characters", f"at most {LONGEST_WORDS:,}")
+    return text
+
+
+def identifier(value: Any) -> str:
+    """Read the id of a claim."""
+    text = _text(value, 'a short name in quotes such as "1.2b"')
+    if not text.strip() or text != text.strip():
+        raise FieldError(f"is {shown(text)}", 'a short name such as "1.2b"')
+    if len(text) > LONGEST_NAME or "/" in text or "\n" in text:
+        raise FieldError(
+            f"is {shown(text)}", f"one line of at most {LONGEST_NAME} characters without /"
+        )
+    return text
+
+
+def formula(value: Any) -> str:
+    """Read one formula; a bare number is one too."""
+    if _is_number(value):
+        return str(number(value))
+    text = _text(value, "a formula in quotes")
+    if not text.strip():
+        raise FieldError("is empty", "a formula")
+    return text
+
+
+def formulas(value: Any) -> tuple[str, ...]:
+    """Read a list of formulas."""
+    items = _list(value, "a list of formulas in quotes")
+    return tuple(_each(formula, items))
+
+
+def one_or_more_formulas(value: Any) -> tuple[str, ...]:
+    """Read one formula, or a list of at least one."""
+    if not isinstance(value, list):
+        return (formula(value),)
+    if not value:
+        raise FieldError("is an empty list", "at least one formula")
+    return formulas(value)
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """Read one name, or a list of names."""
+    if not isinstance(value, list):
+        return (words(value),)
+    return tuple(_each(words, _list(value, "a list of names")))
+
+
+def vectors(value: Any) -> Any:
+    """Read keys, means or values: a word, rows of numbers, or a list of formulas."""
+    expected = 'a word such as "orthonormal", rows of numbers, or a list of formulas'
+    if isinstance(value, str):
+        return words(value)
+    rows = _list(value, expected, most=4096)
+    if not rows:
+        raise FieldError("is an empty list", expected)
+    if all(isinstance(row, str) for row in rows):
+        return tuple(_each(formula, rows))
+    read = [_inside(position, _row, row) for position, row in enumerate(rows)]
+    for position, row in enumerate(read):
+        if len(row) != len(read[0]):
+            raise FieldError(
+                f"row {position + 1} has {len(row)} numbers and row 1 has {len(read[0])}",
+                "rows of one length",
+                (position,),
+            )
+    return tuple(read)
+
+
+def formula_table(value: Any) -> dict[str, str]:
+    """Read a table of formulas by name."""
+    return _table(value, formula)
+
+
+def plain_table(value: Any) -> dict[str, Any]:
+    """Read a table of numbers, words, and lists of them."""
+    return _table(value, _plain)
+
+
+def scale(value: Any) -> Any:
+    """Read what multiplies k·q."""
+    return number(value) if _is_number(value) else _text(value, 'a number or "sqrt_d"')
+
+
+def tolerance(value: Any) -> float:
+    """Read a positive number."""
+    read = number(value)
+    if not read > 0:
+        raise FieldError(f"is {shown(value)}", "a number above 0")
+    return float(read)
+
+
+def draws(value: Any) -> int:
+    """Read how many draws to take."""
+    return _whole(value, 1, MOST_DRAWS)
+
+
+def seed(value: Any) -> int:
+    """Read a seed."""
+    return _whole(value, 0, 2**32 - 1)
+
+
+def number(value: Any) -> int | float:
+    """Read a finite number of a sensible size."""
+    if not _is_number(value):
+        raise FieldError(f"is {shown(value)}", "a number")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise FieldError(f"is {value}", "a finite number")
+    if abs(value) > LARGEST_NUMBER:
+        raise FieldError(f"is {shown(value)}", f"at most {LARGEST_NUMBER:.0e} in size")
+    read: int | float = value
+    return read
+
+
+FIELDS: Mapping[str, Callable[[Any], Any]] = {
+    "id": identifier,
+    "says": words,
+    "expect": one_or_more_formulas,
+    "given": formula,
+    "source": words,
+    "keys": vectors,
+    "means": vectors,
+    "covariance": formula_table,
+    "values": vectors,
+    "scale": scale,
+    "query": formula,
+    "heads": formulas,
+    "sequence": formulas,
+    "matrices": formula_table,
+    "positions": plain_table,
+    "where": plain_table,
+    "let": formula_table,
+    "tolerance": tolerance,
+    "draws": draws,
+    "seed": seed,
+    "disagrees_with": names,
+}
+"""Every field of a claim, with its reader."""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _text(value: Any, expected: str) -> str:
+    if not isinstance(value, str):
+        raise FieldError(f"is {shown(value)}", expected)
+    hidden = deceptive(value)
+    if hidden is not None:
+        raise FieldError(
+            f"holds the invisible character U+{ord(value[hidden]):04X}",
+            "text that shows what it says",
+            column=hidden + 1,
+        )
+    return value
+
+
+def _list(value: Any, expected: str, most: int = MOST_FORMULAS) -> list[Any]:
+    if not isinstance(value, list):
+        raise FieldError(f"is {shown(value)}", expected)
+    if len(value) > most:
+        raise FieldError(f"lists {len(value):,} entries", f"at most {most:,}")
+    return value
+
+
+def _whole(value: Any, low: int, high: int) -> int:
+    expected = f"a whole number from {low} to {high:,}"
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise FieldError(f"is {shown(value)}", expected)
+    return value
+
+
+def _row(value: Any) -> tuple[int | float, ...]:
+    numbers = _list(value, "a row of numbers", most=4096)
+    if not numbers:
+        raise FieldError("is an empty row", "a row of numbers")
+    return tuple(_each(number, numbers))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return words(value)
+    if isinstance(value, list):
+        return _each(_number_or_word, _list(value, "a list of numbers"))
+    return _number_or_word(value)
+
+
+def _number_or_word(value: Any) -> Any:
+    if isinstance(value, str):
+        return words(value)
+    if not _is_number(value):
+        raise FieldError(f"is {shown(value)}", "a number, a word in quotes, or a list of them")
+    return number(value)
+
+
+def _table(value: Any, read: Callable[[Any], Any]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise FieldError(f"is {shown(value)}", 'a table such as { n = 10, beta = "large" }')
+    for name in value:
+        if not name.strip() or len(name) > LONGEST_NAME or deceptive(name) is not None:
+            raise FieldError(
+                f"has the name {shown(name)}", f"names of 1 to {LONGEST_NAME} characters"
+            )
+    return {name: _inside(name, read, item) for name, item in value.items()}
+
+
+def _each(read: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+    return [_inside(position, read, item) for position, item in enumerate(items)]
+
+
+def _inside(key: str | int, read: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return read(value)
+    except FieldError as error:
+        error.inside = (key, *error.inside)
+        raise

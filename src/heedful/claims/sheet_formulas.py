@@ -1,0 +1,156 @@
+"""The formulas of a claim, read when its sheet is: every slip at its own line and column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from heedful.claims.claim import Claim
+from heedful.claims.language import FUNCTIONS, canonical_name, parse, parse_value
+from heedful.claims.language.tree import Call, Expression, names_in, walk
+from heedful.claims.sheet_errors import Problems, shown
+from heedful.claims.sheet_places import Path
+from heedful.errors import FormulaError
+
+STATEMENTS = ("expect", "given")
+TABLES = ("covariance", "matrices", "let")
+NAMED = ("where", "covariance", "matrices")
+"""Tables whose keys are names of the language: β and beta are the same there."""
+VECTORS = ("keys", "means", "values")
+
+_FUNCTION_HEAD = re.compile(r"([^()]*)\(([^()]*)\)")
+
+
+def check_formulas(claim: Claim, origin: Callable[[str], Path], problems: Problems) -> Claim:
+    """Note what is wrong with the formulas of a claim; return it with its names spelled.
+
+    `origin` gives the path of a field: in the claim's own table, or in the defaults.
+    """
+    label = f"claim {shown(claim.id)}"
+    changes: dict[str, Any] = {}
+    for field in NAMED:
+        table: dict[str, Any] = getattr(claim, field)
+        spelled = {}
+        for key, value in table.items():
+            name = _name(key, (*origin(field), key), f"{label}, {field}", problems)
+            spelled[name] = value
+        changes[field] = spelled
+    heads = _Heads.of(claim, origin("let"), label, problems)
+    changes["let"] = heads.spelled
+    trees: dict[str, Expression] = {}
+    for path, field, text in _formulas(claim, origin):
+        read = parse if field in STATEMENTS else parse_value
+        try:
+            tree = read(text, functions=heads.arities)
+        except FormulaError as error:
+            problems.relay(path, f"{label}, {field}", error)
+            continue
+        if field == "let":
+            trees[str(path[-1])] = tree
+    _refuse_circles(trees, heads, origin("let"), label, problems)
+    return claim.changed(**changes)
+
+
+class _Heads:
+    """The left sides of `let`: names, and functions with their parameters."""
+
+    def __init__(self) -> None:
+        self.arities: dict[str, int] = {}
+        self.parameters: dict[str, tuple[str, ...]] = {}
+        self.names: dict[str, str] = {}
+        self.spelled: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, claim: Claim, path: Path, label: str, problems: Problems) -> _Heads:
+        """Read the left sides."""
+        heads = cls()
+        for key, text in claim.let.items():
+            place = (*path, key)
+            function = _FUNCTION_HEAD.fullmatch(key.strip())
+            name = _name(function[1] if function else key, place, f"{label}, let", problems)
+            parameters: tuple[str, ...] = ()
+            if function:
+                parts = function[2].split(",")
+                parameters = tuple(_name(part, place, f"{label}, let", problems) for part in parts)
+                heads.arities[name] = len(parameters)
+            if name in FUNCTIONS:
+                problems.add(
+                    place,
+                    f"{label}, let: {name} is a function of the language already",
+                    expected="another name was expected",
+                    way_out=f"try {name}_1",
+                )
+            heads.names[key], heads.parameters[key] = name, parameters
+            heads.spelled[f"{name}({', '.join(parameters)})" if function else name] = text
+        return heads
+
+
+def _name(text: str, path: Path, label: str, problems: Problems) -> str:
+    """Return a name as the language spells it; note a problem if it is none."""
+    try:
+        return canonical_name(text)
+    except FormulaError:
+        problems.add(
+            path,
+            f"{label}: {shown(text)} is not a name",
+            expected="a letter, then letters, digits and _ were expected",
+            way_out="write for instance n, beta, k_a or W_Q",
+        )
+        return text
+
+
+def _formulas(claim: Claim, origin: Callable[[str], Path]) -> Iterator[tuple[Path, str, str]]:
+    """Yield every formula with its path and field."""
+    for place, text in enumerate(claim.expect):
+        yield (*origin("expect"), place), "expect", text
+    for field in ("given", "query"):
+        text = getattr(claim, field)
+        if text is not None:
+            yield origin(field), field, text
+    for field in ("heads", "sequence"):
+        for place, text in enumerate(getattr(claim, field)):
+            yield (*origin(field), place), field, text
+    for field in TABLES:
+        table: Mapping[str, str] = getattr(claim, field)
+        for key, text in table.items():
+            yield (*origin(field), key), field, text
+    for field in VECTORS:
+        rows = getattr(claim, field)
+        for place, row in enumerate(rows if isinstance(rows, tuple) else ()):
+            if isinstance(row, str):
+                yield (*origin(field), place), field, row
+
+
+def _refuse_circles(
+    trees: Mapping[str, Expression], heads: _Heads, path: Path, label: str, problems: Problems
+) -> None:
+    """Refuse definitions that need themselves: neither f(X) = f(X) nor a = b, b = a ends."""
+    keys = {name: key for key, name in heads.names.items()}
+    needs = {
+        heads.names[key]: {
+            name for name in _used(tree) - set(heads.parameters[key]) if name in keys
+        }
+        for key, tree in trees.items()
+    }
+    settled: set[str] = set()
+    while True:
+        free = {
+            name for name in needs if name not in settled and needs[name] & set(needs) <= settled
+        }
+        if not free:
+            break
+        settled |= free
+    for name in needs:
+        if name not in settled:
+            problems.add(
+                (*path, keys[name]),
+                f"{label}, let: {name} is defined through itself",
+                expected="definitions without a circle",
+            )
+            return  # the others of the circle would only repeat it
+
+
+def _used(tree: Expression) -> set[str]:
+    calls = {node.function for node in walk(tree) if isinstance(node, Call)}
+    return names_in(tree) | calls

@@ -1,0 +1,156 @@
+"""`heed check`: is what a sheet says about attention true?"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from heedful.cli.output import JsonFlag, show
+from heedful.errors import InputError
+
+if TYPE_CHECKING:
+    from heedful.claims.check_report import CheckReport
+    from heedful.claims.runner import Checker
+    from heedful.claims.sheet import Sheet
+
+POLL_SECONDS = 0.5
+
+Exports = dict[str, Path]
+"""Which files to write: "junit", "csv" and "html" with their paths."""
+
+
+def check(
+    *paths: Annotated[Path, Parameter(help="Sheets (.toml) or folders. [default: the catalog]")],
+    only: Annotated[
+        list[str] | None,
+        Parameter(consume_multiple=True, help='Just these claims: "id" or "sheet/id".'),
+    ] = None,
+    workers: Annotated[
+        int | None, Parameter(help="Processes that judge. [default: one a core]")
+    ] = None,
+    seconds: Annotated[float, Parameter(help="Time for one claim; later it is undecided.")] = 20.0,
+    megabytes: Annotated[int, Parameter(help="Memory for one claim.")] = 1024,
+    cluster: Annotated[
+        str | None, Parameter(help="Judge on a Dask cluster, such as tcp://127.0.0.1:8786.")
+    ] = None,
+    watch: Annotated[
+        bool, Parameter(negative="", help="Check again whenever a sheet changes, until Ctrl-C.")
+    ] = False,
+    junit: Annotated[Path | None, Parameter(help="Also write JUnit XML to this file.")] = None,
+    csv: Annotated[Path | None, Parameter(help="Also write CSV for grade books.")] = None,
+    html: Annotated[Path | None, Parameter(help="Also write a page that stands alone.")] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Check every claim of some sheets: proved, supported, refuted or undecided, and why.
+
+    Exit 0 when nothing is refuted, 1 when something is, 2 when something cannot be read (the
+    other claims are checked all the same).
+
+    Examples:
+
+        heed check
+        heed check answers.toml --html answers.html
+        heed check folder/ --csv grades.csv --junit results.xml --workers 2
+        heed check draft.toml --watch
+        heed check --only foundations/shift --json
+    """
+    from heedful.claims.limits import Limits
+    from heedful.claims.runner import Checker
+
+    named = {"junit": junit, "csv": csv, "html": html}
+    exports = {kind: path for kind, path in named.items() if path is not None}
+    _check_exports(exports)
+    limits = Limits(seconds=seconds, megabytes=megabytes)
+    with Checker(workers=workers, limits=limits, cluster=cluster) as checker:
+        if watch:
+            return _watch(checker, list(paths), only or [], exports, json=json)
+        return _once(checker, _sheets(list(paths), only or []), exports, json=json)
+
+
+def _once(checker: Checker, sheets: list[Sheet], exports: Exports, *, json: bool) -> int:
+    from heedful.cli.progress import progress
+    from heedful.report.claims_views import check_tables
+
+    with progress("judging claims") as step:
+        report = checker.check(sheets, step)
+    show(report, check_tables, json=json)
+    _export(report, exports)
+    for problem in report.problems:
+        print(problem.message, file=sys.stderr)
+    undecided = report.counts["undecided"]
+    if undecided and report.exit_code == 0:
+        verb = "claim is" if undecided == 1 else "claims are"
+        print(f"heed check: nothing is refuted, but {undecided} {verb} undecided", file=sys.stderr)
+    return report.exit_code
+
+
+def _watch(
+    checker: Checker, paths: list[Path], only: list[str], exports: Exports, *, json: bool
+) -> int:
+    if not paths:
+        raise InputError(
+            "--watch", "no sheet was named", expected="the sheet or folder that you are writing"
+        )
+    code, seen = 0, None
+    try:
+        while True:
+            now = _state(paths)
+            if now != seen:
+                seen = now
+                try:
+                    code = _once(checker, _sheets(paths, only), exports, json=json)
+                except InputError as error:  # a sheet half-written; the next save may mend it
+                    print(str(error), file=sys.stderr)
+                    code = error.exit_code
+                sys.stdout.flush()
+            time.sleep(POLL_SECONDS)
+    except KeyboardInterrupt:
+        return code
+
+
+def _sheets(paths: list[Path], names: list[str]) -> list[Sheet]:
+    from heedful.claims.collection import catalog, find_sheets, only
+
+    sheets = find_sheets(paths) if paths else catalog()
+    return only(sheets, names) if names else sheets
+
+
+def _state(paths: list[Path]) -> dict[str, tuple[int, int]]:
+    """Return what changes when a sheet is saved: times and sizes."""
+    found: dict[str, tuple[int, int]] = {}
+    for path in paths:
+        for file in sorted(path.rglob("*.toml")) if path.is_dir() else [path]:
+            try:
+                status = file.lstat()
+            except OSError:
+                continue  # an editor is replacing it; the next look will find it
+            found[str(file)] = (status.st_mtime_ns, status.st_size)
+    return found
+
+
+def _check_exports(exports: Exports) -> None:
+    for kind, path in exports.items():
+        if path.is_dir() or not path.resolve().parent.is_dir():
+            missing = path if path.is_dir() else path.resolve().parent
+            raise InputError(
+                f"--{kind}",
+                f"{missing} is a folder" if path.is_dir() else f"the folder {missing} is missing",
+                expected="a file in a folder that exists",
+            )
+
+
+def _export(report: CheckReport, exports: Exports) -> None:
+    from heedful.claims.exports import csv_text, junit_text
+    from heedful.report.claims_page import claims_page
+    from heedful.report.drawing import write_whole
+
+    writers = {"junit": junit_text, "csv": csv_text, "html": claims_page}
+    for kind, path in exports.items():
+        try:
+            write_whole(path, writers[kind](report).encode("utf-8"))
+        except OSError as error:
+            raise InputError(f"--{kind}", f"{path} cannot be written ({error.strerror})") from None
