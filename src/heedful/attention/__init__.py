@@ -1,5 +1,82 @@
 """The mathematics of a query, keys and values: pure functions of arrays."""
 
+from heedful.attention.certificates import Certificate, Design
+from heedful.attention.copyable import Copyable, copyable
+from heedful.attention.design import design_average, design_copy, design_weights
+from heedful.attention.four_vectors import (
+    Addition,
+    FourVectors,
+    four_vector_problem,
+    try_additions,
+)
+from heedful.attention.gaussian import GaussianKeys
+from heedful.attention.layers import standard_layers
+from heedful.attention.noise import exact_moments, study_noise
+from heedful.attention.noise_records import ExactNoise, NoiseStudy, SampledNoise
 from heedful.attention.operation import Attention, attend, causal, softmax
+from heedful.attention.properties import (
+    Equivariance,
+    conjugation_equivariance,
+    feature_equivariance,
+    permutation_equivariance,
+    permutation_invariance,
+)
+from heedful.attention.reading import Reading
+from heedful.attention.robust import HeadsDesign, design_heads
+from heedful.attention.robust_choices import HeadsChoice
+from heedful.attention.robust_curves import HeadsCurves, error_curves
+from heedful.attention.sequence import design_kqv
+from heedful.attention.sequence_record import SequenceCertificate, SequenceDesign
+from heedful.attention.settings import (
+    gaussian,
+    grid,
+    orthonormal,
+    simplex,
+    sphere,
+    standard_keys,
+)
 
-__all__ = ["Attention", "attend", "causal", "softmax"]
+__all__ = [
+    "Addition",
+    "Attention",
+    "Certificate",
+    "Copyable",
+    "Design",
+    "Equivariance",
+    "ExactNoise",
+    "FourVectors",
+    "GaussianKeys",
+    "HeadsChoice",
+    "HeadsCurves",
+    "HeadsDesign",
+    "NoiseStudy",
+    "Reading",
+    "SampledNoise",
+    "SequenceCertificate",
+    "SequenceDesign",
+    "attend",
+    "causal",
+    "conjugation_equivariance",
+    "copyable",
+    "design_average",
+    "design_copy",
+    "design_heads",
+    "design_kqv",
+    "design_weights",
+    "error_curves",
+    "exact_moments",
+    "feature_equivariance",
+    "four_vector_problem",
+    "gaussian",
+    "grid",
+    "orthonormal",
+    "permutation_equivariance",
+    "permutation_invariance",
+    "simplex",
+    "softmax",
+    "sphere",
+    "standard_keys",
+    "standard_layers",
+    "study_noise",
+    "try_additions",
+]
