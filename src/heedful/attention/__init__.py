@@ -24,7 +24,7 @@ from heedful.attention.properties import (
 from heedful.attention.reading import Reading
 from heedful.attention.robust import HeadsDesign, design_heads
 from heedful.attention.robust_choices import HeadsChoice
-from heedful.attention.robust_curves import HeadsCurves, error_curves
+from heedful.attention.robust_curves import error_curves
 from heedful.attention.sequence import design_kqv
 from heedful.attention.sequence_record import SequenceCertificate, SequenceDesign
 from heedful.attention.settings import (
@@ -47,7 +47,6 @@ __all__ = [
     "FourVectors",
     "GaussianKeys",
     "HeadsChoice",
-    "HeadsCurves",
     "HeadsDesign",
     "NoiseStudy",
     "Reading",
