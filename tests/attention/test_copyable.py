@@ -13,6 +13,7 @@ from heedful.attention.design import design_copy
 from heedful.attention.hull import separate
 from heedful.attention.screening import Points, leads_of
 from heedful.attention.settings import gaussian, grid, orthonormal, simplex, sphere
+from heedful.attention.smoothing import smoothed_directions
 from heedful.errors import InputError
 
 seeds = st.integers(0, 10_000)
@@ -63,7 +64,7 @@ KINDS = {
     seed=seeds,
     size=st.sampled_from([1e-6, 1.0, 1e6]),
 )
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 def test_the_verdicts_are_those_of_one_linear_programme_a_key(
     kind: str, n: int, d: int, seed: int, size: float
 ) -> None:
@@ -75,6 +76,28 @@ def test_the_verdicts_are_those_of_one_linear_programme_a_key(
     assert found.copyable.tolist() == copyable_one_by_one(keys).tolist()
     assert found.count == found.copyable.sum()
     assert sum(found.stages.values()) >= n or n == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_dimensions_and_norms_of_every_size(seed: int) -> None:
+    """Here the smoothed perceptron, the combinations and the exact directions all have work."""
+    norms = np.exp(np.random.default_rng(seed).normal(0.0, 1.0, (150, 1)))
+    keys = sphere(150, 24, seed) * norms
+
+    found = copyable(keys)
+
+    assert found.copyable.tolist() == copyable_one_by_one(keys).tolist()
+    assert found.stages["a smoothed perceptron"] > 0
+
+
+def test_the_smoothed_perceptron_leads_where_the_margin_is_wide() -> None:
+    keys = sphere(200, 10, 0) + 3.0  # off centre: the key itself is no good direction
+    everyone = np.arange(200)
+
+    directions = smoothed_directions(keys, everyone, everyone, block=5000)
+
+    leads = leads_of(Points.of(keys), everyone, directions)
+    assert (leads.margin > 0).mean() > 0.9
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

@@ -100,7 +100,8 @@ def _design(order: Order) -> Design:
     ratios = fix_ratios(order.keys, order.target)
     if ratios.dependency is not None:
         return design_with_nearest_ratios(order, ratios)
-    return design_on_face(order, ratios) or design_off_face(order, ratios)
+    found = design_on_face(order, ratios)
+    return found if isinstance(found, Design) else design_off_face(order, ratios, found)
 
 
 def _order(

@@ -84,7 +84,8 @@ def shortest(
     length = float(np.linalg.norm(reaching))
     # In y = z/length everything is of order one, whatever the units of the keys.
     wide, end = B * length, reaching / length
-    y = _tighten(wide, c, level, end)
+    narrow, basis = narrowed(wide)
+    y = basis @ _tighten(narrow, c, level, end @ basis)
     # What rounding leaves above the level is walked off towards the z that reaches it.
     y = walked(wide, c, level, y, end)
     y = y * smallest_scale(wide @ y, c, level, 1.0)
@@ -122,10 +123,24 @@ def lowest(B: Float[np.ndarray, "r d"], c: Float[np.ndarray, " r"]) -> Lowest:
     if size == 0:
         z = np.zeros(B.shape[1])
     else:
-        z = minimise(B / size, c, 1.0, np.zeros(B.shape[1]), ridge=0.0) / size
+        narrow, basis = narrowed(B / size)
+        z = basis @ minimise(narrow, c, 1.0, np.zeros(narrow.shape[1]), ridge=0.0) / size
     x = B @ z + c
     value = log_sum_exp(x)
     return Lowest(z, value, np.exp(x - value))
+
+
+def narrowed(
+    B: Float[np.ndarray, "r d"],
+) -> tuple[Float[np.ndarray, "r e"], Float[np.ndarray, "d e"]]:
+    """Return B in coordinates of its own rows, and their basis: fewer when r < d.
+
+    What is perpendicular to every row changes no logit and only makes z longer.
+    """
+    if len(B) >= B.shape[1]:
+        return B, np.eye(B.shape[1])
+    basis = np.linalg.qr(B.T)[0]
+    return B @ basis, basis
 
 
 def _tighten(

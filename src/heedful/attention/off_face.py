@@ -8,23 +8,23 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from heedful.attention.certificates import Certificate, Design, Order, made, reading_of, refused
-from heedful.attention.hull import Separation, separate
-from heedful.attention.least_norm import Lowest, entropy_of, lowest, minimise
+from heedful.attention.hull import Separation
+from heedful.attention.least_norm import Lowest, entropy_of, lowest, minimise, narrowed
 from heedful.attention.on_face import least_query, lower_bound
 from heedful.attention.ratios import Ratios, error_floor
 
 
-def design_off_face(order: Order, ratios: Ratios) -> Design:
+def design_off_face(order: Order, ratios: Ratios, separation: Separation) -> Design:
     """Reach the tolerance although S fills no face, or cap the mass on S by a combination.
 
     The largest mass on S is a convex problem, and decides; the face test alone would not:
     a loose tolerance can be within reach of any S.
     """
-    separation = separate(ratios.B, rounding=ratios.rounding)
     least = lowest(ratios.B, ratios.c)
     best = 1 / (1 + math.exp(least.value))
-    if least.value < order.level - 1e-12:
-        query = least_query(order, ratios, least.z)
+    within = least.value <= order.level + 1e-12  # `attend` decides a tie
+    query = least_query(order, ratios, least.z) if within else None
+    if query is not None:
         return made(order, query, None, _reached(order, ratios, query, separation, best))
     refusal = _capped(order, ratios, separation, least)
     if len(order.of) == 1:
@@ -63,12 +63,12 @@ def nearest_query(order: Order, ratios: Ratios) -> tuple[Float[np.ndarray, " d"]
     The problem is convex, but its minimum may lie at infinity: a ridge that shrinks gives
     longer and longer queries, and the first one within the tolerance is taken.
     """
-    around = ratios.keys - ratios.kappa
-    nothing, x = np.zeros(len(around)), np.zeros(around.shape[1])
-    best, best_error = order.query(ratios, x), math.inf
+    around, basis = narrowed(ratios.keys - ratios.kappa)
+    nothing, y = np.zeros(len(around)), np.zeros(around.shape[1])
+    best, best_error = order.query(ratios, basis @ y), math.inf
     for ridge in (*(10.0**-power for power in range(13)), 0.0):
-        x = minimise(around, nothing, 1.0, x, ridge=ridge)
-        query = order.query(ratios, x)
+        y = minimise(around, nothing, 1.0, y, ridge=ridge)
+        query = order.query(ratios, basis @ y)
         _, _, error = reading_of(order, query)
         if error < best_error:
             best, best_error = query, error
@@ -88,6 +88,7 @@ def _capped(order: Order, ratios: Ratios, separation: Separation, least: Lowest)
                 f"largest mass found is {best:.6g}."
             ),
             best_mass=best,
+            best_error=1 - best,
         )
     # Few keys are easier to check; all keys, weighted for the largest entropy, prove more.
     combination = np.zeros(len(ratios.others))

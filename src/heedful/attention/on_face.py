@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.attention.certificates import Certificate, Design, Order, made, reading_of
-from heedful.attention.hull import separate
+from heedful.attention.hull import Separation, separate
 from heedful.attention.least_norm import log_sum_exp, norm_bound, shortest, smallest_scale, walked
 from heedful.attention.ratios import Ratios
 from heedful.errors import RunError
@@ -28,29 +28,39 @@ class Face(NamedTuple):
     """All keys are equally far apart: u and β have a closed form."""
 
 
-def design_on_face(order: Order, ratios: Ratios) -> Design | None:
-    """Return the shortest query within the tolerance, or None when S fills no face."""
+def design_on_face(order: Order, ratios: Ratios) -> Design | Separation:
+    """Return the shortest query within the tolerance, or what shows that S fills no face."""
     if not len(ratios.others):
         return _every_key(order, ratios)
     face = face_of(ratios)
-    if face is None:
-        return None
+    if isinstance(face, Separation):
+        return face
     beta = scale_on_face(order, ratios, face)
     # Bu ≤ −1, so this scale of u goes below the level by 1 or more.
     reaching = (max(0.0, log_sum_exp(ratios.c) - order.level) + 1) * face.u
     query = least_query(order, ratios, reaching, on_ray=face.equidistant)
+    if query is None:
+        raise RunError(
+            "design",
+            f"float64 cannot hold a query with mass {1 - order.tolerance:.12g} on {order.name}",
+            expected="keys whose differences are not lost in k·q were expected",
+            way_out="take a looser tolerance, or subtract the mean from the keys",
+        )
     direction = order.query(ratios, face.u)
     return made(order, query, beta, _certificate(order, ratios, face, beta, query, direction))
 
 
-def face_of(ratios: Ratios, *, closed_form: bool = True) -> Face | None:
-    """Return the unit-margin direction of S, by symmetry or by quadratic programme."""
+def face_of(ratios: Ratios, *, closed_form: bool = True) -> Face | Separation:
+    """Return the unit-margin direction of S, by symmetry or by quadratic programme.
+
+    Where there is none, the outcome of the quadratic programme says why.
+    """
     apart = _squared_side(ratios.keys) if closed_form else None
     if apart is not None:
         return Face(ratios.keys[ratios.support].sum(axis=0) * (2 / apart), True)
     separation = separate(ratios.B, rounding=ratios.rounding)
     if separation.verdict != "outside":
-        return None
+        return separation
     lead = -float((ratios.B @ separation.direction).max())
     return Face(separation.direction / lead, False)
 
@@ -68,11 +78,11 @@ def scale_on_face(order: Order, ratios: Ratios, face: Face) -> float:
 
 def least_query(
     order: Order, ratios: Ratios, reaching: Float[np.ndarray, " d"], *, on_ray: bool = False
-) -> Float[np.ndarray, " d"]:
+) -> Float[np.ndarray, " d"] | None:
     """Return the shortest query that reaches the tolerance when `attend` reads with it.
 
     `reaching` is a z that goes below the level; with `on_ray` the answer is a multiple of it.
-    What float64 loses in k·q is made up by aiming slightly lower.
+    What float64 loses in k·q is made up by aiming slightly lower; None if that fails too.
     """
     if on_ray:
         z = smallest_scale(ratios.B @ reaching, ratios.c, order.level, 1.0) * reaching
@@ -86,14 +96,8 @@ def least_query(
         _, mass, error = reading_of(order, query)
         if mass >= 1 - order.tolerance and error <= order.tolerance:
             return query
-    if mass >= 1 - order.tolerance and error <= order.tolerance + ROUNDING:
-        return query
-    raise RunError(
-        "design",
-        f"float64 cannot hold this query: it gives mass {mass:.12g} on {order.name}",
-        expected=f"at least {1 - order.tolerance:.12g} was to be reached",
-        way_out="take a looser tolerance, or subtract the mean from the keys",
-    )
+    near = mass >= 1 - order.tolerance and error <= order.tolerance + ROUNDING
+    return query if near else None
 
 
 def lower_bound(order: Order, ratios: Ratios, query: Float[np.ndarray, " d"]) -> float:

@@ -14,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
+from heedful.attention.smoothing import smoothed_directions
+
 BLOCK = 2**24
 """Scores held at a time: 64 MB in float32, whatever the number of keys."""
-ROUNDS = 24
-"""At most so many perceptron corrections of a direction before a key is tested exactly."""
+SMOOTHED_FROM = 24
+"""In fewer dimensions a quadratic programme a key is sooner solved than directions are sought."""
 
 Report = Callable[[int], None]
 """Told how many keys have been decided since the last call."""
@@ -53,8 +55,6 @@ class Screened(NamedTuple):
     """Certified margin of each key; 0 where none was found."""
     rival: Int[np.ndarray, " n"]
     """For each key, the rival met last."""
-    directions: Float32[np.ndarray, "left d"]
-    """Where the keys that are left have got to."""
     left: Int[np.ndarray, " left"]
     """Keys without a certified margin."""
     stages: dict[str, int]
@@ -74,11 +74,10 @@ def leads_of(
 
 
 def screen(points: Points, report: Report) -> Screened:
-    """Try simple directions for every key, then correct them like a perceptron.
+    """Try simple directions for every key, then better ones for those that are left.
 
-    First the key itself (certain when all keys have one norm), then the key whitened. A
-    correction q ← q + (k_j − k_rival) moves towards a direction that leads, if there is one;
-    the rounds end when they stop paying.
+    First the key itself (certain when all keys have one norm), then the key whitened, then,
+    in many dimensions, what a smoothed perceptron finds against the outer keys known so far.
     """
     keys = points.exact
     n = len(keys)
@@ -87,7 +86,7 @@ def screen(points: Points, report: Report) -> Screened:
     left = np.arange(n)
     directions = points.rough.copy()
 
-    def attempt(stage: str) -> float:
+    def attempt(stage: str) -> None:
         nonlocal left, directions
         leads = leads_of(points, left, directions)
         rival[left] = leads.rival
@@ -95,25 +94,17 @@ def screen(points: Points, report: Report) -> Screened:
         margin[left[won]] = leads.margin[won]
         stages[stage] = stages.get(stage, 0) + int(won.sum())
         report(int(won.sum()))
-        share = float(won.mean())
         left, directions = left[~won], directions[~won]
-        return share
 
     attempt("the key itself")
     if len(left):
         directions = _whitened(keys, left)
         attempt("the key, whitened")
-    for _ in range(ROUNDS):
-        if not len(left):
-            break
-        size = np.linalg.norm(directions, axis=1, keepdims=True).astype(np.float32)
-        step = points.rough[left] - points.rough[rival[left]]
-        reach = np.linalg.norm(step, axis=1, keepdims=True).astype(np.float32)
-        tiny = np.float32(1e-30)
-        directions = directions / (size + tiny) + 0.5 * step / (reach + tiny)
-        if attempt("corrected directions") < 0.02:
-            break
-    return Screened(margin, rival, directions, left, stages)
+    if len(left) and keys.shape[1] >= SMOOTHED_FROM:
+        pool = np.union1d(np.flatnonzero(margin > 0), rival[left])
+        directions = smoothed_directions(keys, pool, left, BLOCK)
+        attempt("a smoothed perceptron")
+    return Screened(margin, rival, left, stages)
 
 
 def _block(
