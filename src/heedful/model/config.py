@@ -1,0 +1,205 @@
+"""What a decoder is made of: small parts, composed into one frozen, validated config.
+
+    DecoderConfig
+    ├── attention     heads, key-value heads, biases, query-key norm
+    ├── feed_forward  hidden width, activation, biases
+    ├── norm          LayerNorm or RMSNorm, before or after each part
+    ├── positions     sinusoidal | learned | rotary | alibi | none
+    └── dropout       where, and how much
+
+Sizes are checked against one another when the config is made, so that a decoder that can be
+described can also be built. This module needs no torch.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveFloat, PositiveInt
+
+from heedful.errors import ConfigError
+from heedful.model.settings import Settings
+
+Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
+
+
+class Attention(Settings):
+    """How tokens read one another."""
+
+    heads: PositiveInt = 8
+    """Heads, each with its own queries."""
+    kv_heads: PositiveInt | None = None
+    """Heads of keys and values; each serves heads/kv_heads queries. None: one for each head."""
+    head_width: PositiveInt | None = None
+    """Dimension of a query. None: the width of the model, split over the heads."""
+    qkv_bias: bool = False
+    """Whether queries, keys and values have a bias."""
+    output_bias: bool = False
+    """Whether the projection back to the residual stream has one."""
+    qk_norm: bool = False
+    """Whether each query and key is scaled to unit root mean square (then by learned gains)."""
+
+
+class FeedForward(Settings):
+    """What is done to each token by itself."""
+
+    activation: Literal["gelu", "gelu_tanh", "relu", "swiglu"] = "gelu"
+    """`gelu_tanh` is the approximation of GPT-2; `swiglu` gates one half by the other."""
+    width: PositiveInt | None = None
+    """Hidden width. None: four times the width of the model."""
+    bias: bool = False
+    """Whether its linear maps have a bias."""
+
+
+class Norm(Settings):
+    """How the residual stream is scaled."""
+
+    kind: Literal["layer", "rms"] = "layer"
+    """LayerNorm (mean 0, variance 1) or RMSNorm (mean square 1)."""
+    eps: PositiveFloat = 1e-5
+    """Added to the variance or the mean square."""
+    placement: Literal["pre", "post"] = "pre"
+    """Before each part (and once at the end), or after each sum."""
+    bias: bool = True
+    """Whether a LayerNorm shifts as well as scales; an RMSNorm never does."""
+
+
+class Sinusoidal(Settings):
+    """Fixed waves, added to the embeddings."""
+
+    kind: Literal["sinusoidal"] = "sinusoidal"
+    base: Annotated[float, Field(gt=1.0)] = 10_000.0
+    """The longest wave is 2π times this."""
+
+
+class Learned(Settings):
+    """One trained vector for each position, added to the embeddings."""
+
+    kind: Literal["learned"] = "learned"
+
+
+class Rotary(Settings):
+    """Queries and keys turned by an angle that grows with the position."""
+
+    kind: Literal["rotary"] = "rotary"
+    base: Annotated[float, Field(gt=1.0)] = 10_000.0
+    """The slowest pair of dimensions turns once in about 2π times this."""
+    layout: Literal["interleaved", "half"] = "interleaved"
+    """Which dimensions turn together: (2i, 2i+1), the faster here; or (i, i + d/2)."""
+
+
+class Alibi(Settings):
+    """Logits lowered in proportion to the distance, by one slope a head."""
+
+    kind: Literal["alibi"] = "alibi"
+
+
+class NoPositions(Settings):
+    """Nothing: only the causal mask tells tokens apart."""
+
+    kind: Literal["none"] = "none"
+
+
+Positions = Annotated[
+    Sinusoidal | Learned | Rotary | Alibi | NoPositions, Field(discriminator="kind")
+]
+
+
+class Dropout(Settings):
+    """Share of entries set to 0 in training."""
+
+    embedding: Probability = 0.0
+    """Of what enters the first block."""
+    attention: Probability = 0.0
+    """Of the attention weights."""
+    residual: Probability = 0.0
+    """Of what each part adds to the residual stream."""
+
+
+class DecoderConfig(Settings):
+    """Everything needed to rebuild a decoder; saved with every checkpoint.
+
+    >>> DecoderConfig(vocabulary=256, context=128, width=256, layers=4).head_width
+    32
+    """
+
+    vocabulary: PositiveInt
+    """Number of token ids."""
+    context: PositiveInt
+    """Longest sequence."""
+    width: PositiveInt
+    """Size of the residual stream."""
+    layers: PositiveInt
+    """Number of blocks."""
+    attention: Attention = Attention()
+    feed_forward: FeedForward = FeedForward()
+    norm: Norm = Norm()
+    positions: Positions = Learned()
+    dropout: Dropout = Dropout()
+    tied: bool = True
+    """Whether the output layer is the embedding, transposed."""
+    embedding_scale: PositiveFloat = 1.0
+    """Multiplies the token embeddings (√width in the original Transformer)."""
+    initial_std: PositiveFloat = 0.02
+    """Standard deviation of new weights; those that end in the residual stream get less."""
+
+    def model_post_init(self, _context: object) -> None:
+        """Check the sizes against one another."""
+        heads, kv_heads = self.attention.heads, self.kv_heads
+        if self.attention.head_width is None and self.width % heads:
+            raise ConfigError(
+                "model.width",
+                f"{self.width} cannot be split into {heads} heads",
+                way_out=f"use a width of {max(self.width // heads, 1) * heads}, another number "
+                "of heads, or set attention.head_width",
+            )
+        if heads % kv_heads:
+            raise ConfigError(
+                "model.attention.kv_heads",
+                f"{heads} heads cannot share {kv_heads} key-value heads evenly",
+                way_out="use a divisor of the number of heads",
+            )
+        if isinstance(self.positions, Rotary) and self.head_width % 2:
+            raise ConfigError(
+                "model.positions",
+                f"rotary positions turn pairs, and a head has {self.head_width} dimensions",
+                way_out="use an even head_width",
+            )
+        if isinstance(self.positions, Sinusoidal) and self.width % 2:
+            raise ConfigError(
+                "model.positions",
+                f"sinusoidal positions come in pairs, and the width is {self.width}",
+                way_out="use an even width",
+            )
+
+    def explicit(self) -> DecoderConfig:
+        """Return the same config with every default that depends on another size written out."""
+        attention = self.attention.changed(kv_heads=self.kv_heads, head_width=self.head_width)
+        norm = self.norm.changed(bias=False) if self.norm.kind == "rms" else self.norm
+        feed_forward = self.feed_forward.changed(width=self.hidden_width)
+        return self.changed(attention=attention, norm=norm, feed_forward=feed_forward)
+
+    @property
+    def kv_heads(self) -> int:
+        """Heads of keys and values."""
+        return self.attention.kv_heads or self.attention.heads
+
+    @property
+    def head_width(self) -> int:
+        """Dimension of one query, key or value."""
+        return self.attention.head_width or self.width // self.attention.heads
+
+    @property
+    def query_width(self) -> int:
+        """Dimension of all queries of a token together."""
+        return self.attention.heads * self.head_width
+
+    @property
+    def kv_width(self) -> int:
+        """Dimension of all keys (or values) of a token together."""
+        return self.kv_heads * self.head_width
+
+    @property
+    def hidden_width(self) -> int:
+        """Hidden width of the feed-forward part."""
+        return self.feed_forward.width or 4 * self.width

@@ -1,0 +1,231 @@
+"""The families of Hugging Face that this decoder covers, as their `config.json` writes them.
+
+A family can hold a decoder if what it writes reads back as the same config: that is the test,
+so the two directions cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heedful.errors import ConfigError, InputError
+from heedful.model.config import (
+    Attention,
+    DecoderConfig,
+    Dropout,
+    FeedForward,
+    Learned,
+    Norm,
+    Rotary,
+)
+from heedful.model.slots import GPT2, LLAMA, Naming
+
+_ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+}
+
+
+@dataclass(frozen=True)
+class Family:
+    """One kind of model: its names in a folder, and its config both ways."""
+
+    name: str
+    """`model_type` in config.json."""
+    architecture: str
+    """The class of `transformers` that opens it."""
+    naming: Naming
+    read: Callable[[Mapping[str, Any]], DecoderConfig]
+    write: Callable[[DecoderConfig], dict[str, Any]]
+
+
+def family_of(model_type: object, where: str) -> Family:
+    """Return the family that a config.json names."""
+    if model_type not in FAMILIES:
+        raise InputError(
+            where,
+            f"the family {model_type!r} is unknown",
+            expected=f"one of {', '.join(FAMILIES)} is read",
+        )
+    return FAMILIES[str(model_type)]
+
+
+def family_for(config: DecoderConfig) -> Family:
+    """Return the family that can hold a decoder, or say what no family can hold."""
+    wanted = comparable(config)
+    nearest, fewest = "", list(DecoderConfig.model_fields)
+    for family in FAMILIES.values():
+        try:
+            back = comparable(family.read(family.write(wanted)))
+        except InputError:
+            continue
+        differing = [name for name in fewest if getattr(back, name) != getattr(wanted, name)]
+        if not differing:
+            return family
+        if not nearest or len(differing) < len(fewest):
+            nearest, fewest = family.name, differing
+    raise InputError(
+        "model",
+        f"no family of Hugging Face holds it (nearest: {nearest}, which differs in "
+        f"{', '.join(fewest)})",
+        way_out="save it in Heedful's own form",
+    )
+
+
+def comparable(config: DecoderConfig) -> DecoderConfig:
+    """Return a config without what a folder may leave out: dropout, and the order of pairs."""
+    config = config.explicit().changed(dropout=Dropout())
+    if isinstance(config.positions, Rotary):
+        return config.changed(positions=config.positions.changed(layout="half"))
+    return config
+
+
+def _read_gpt2(given: Mapping[str, Any]) -> DecoderConfig:
+    _refuse(given, "scale_attn_weights", True)
+    _refuse(given, "scale_attn_by_inverse_layer_idx", False)
+    _refuse(given, "add_cross_attention", False)
+    activation = given.get("activation_function", "gelu_new")
+    if activation not in _ACTIVATIONS:
+        raise ConfigError(
+            "activation_function",
+            f"is {activation!r}",
+            expected=f"one of {', '.join(_ACTIVATIONS)} is known",
+        )
+    return DecoderConfig(
+        vocabulary=_needed(given, "vocab_size"),
+        context=_needed(given, "n_positions"),
+        width=_needed(given, "n_embd"),
+        layers=_needed(given, "n_layer"),
+        attention=Attention(heads=_needed(given, "n_head"), qkv_bias=True, output_bias=True),
+        feed_forward=FeedForward.of(
+            {"activation": _ACTIVATIONS[activation], "width": given.get("n_inner"), "bias": True}
+        ),
+        norm=Norm(kind="layer", eps=given.get("layer_norm_epsilon", 1e-5)),
+        positions=Learned(),
+        dropout=Dropout(
+            embedding=given.get("embd_pdrop", 0.1),
+            attention=given.get("attn_pdrop", 0.1),
+            residual=given.get("resid_pdrop", 0.1),
+        ),
+        tied=given.get("tie_word_embeddings", True),
+        initial_std=given.get("initializer_range", 0.02),
+    )
+
+
+def _write_gpt2(config: DecoderConfig) -> dict[str, Any]:
+    names = {ours: theirs for theirs, ours in reversed(_ACTIVATIONS.items())}
+    return {
+        "vocab_size": config.vocabulary,
+        "n_positions": config.context,
+        "n_embd": config.width,
+        "n_layer": config.layers,
+        "n_head": config.attention.heads,
+        "n_inner": config.hidden_width,
+        "activation_function": names.get(config.feed_forward.activation),
+        "layer_norm_epsilon": config.norm.eps,
+        "embd_pdrop": config.dropout.embedding,
+        "attn_pdrop": config.dropout.attention,
+        "resid_pdrop": config.dropout.residual,
+        "initializer_range": config.initial_std,
+        "tie_word_embeddings": config.tied,
+    }
+
+
+def _llama_reader(name: str) -> Callable[[Mapping[str, Any]], DecoderConfig]:
+    def read(given: Mapping[str, Any]) -> DecoderConfig:
+        if given.get("hidden_act", "silu") != "silu":
+            raise ConfigError("hidden_act", f"is {given['hidden_act']!r}", expected="silu is known")
+        _refuse(given, "use_sliding_window", False)
+        if name == "qwen2":
+            biases = True, False
+        else:
+            biases = (bool(given.get("attention_bias", False)),) * 2
+        return DecoderConfig(
+            vocabulary=_needed(given, "vocab_size"),
+            context=_needed(given, "max_position_embeddings"),
+            width=_needed(given, "hidden_size"),
+            layers=_needed(given, "num_hidden_layers"),
+            attention=Attention(
+                heads=_needed(given, "num_attention_heads"),
+                kv_heads=given.get("num_key_value_heads"),
+                head_width=given.get("head_dim"),
+                qkv_bias=biases[0],
+                output_bias=biases[1],
+                qk_norm=name == "qwen3",
+            ),
+            feed_forward=FeedForward(
+                activation="swiglu",
+                width=_needed(given, "intermediate_size"),
+                bias=given.get("mlp_bias", False),
+            ),
+            norm=Norm(kind="rms", eps=given.get("rms_norm_eps", 1e-6)),
+            positions=Rotary(base=_rotary_base(given), layout="half"),
+            dropout=Dropout(attention=given.get("attention_dropout", 0.0)),
+            tied=given.get("tie_word_embeddings", False),
+            initial_std=given.get("initializer_range", 0.02),
+        )
+
+    return read
+
+
+def _write_llama(config: DecoderConfig) -> dict[str, Any]:
+    base = config.positions.base if isinstance(config.positions, Rotary) else None
+    return {
+        "vocab_size": config.vocabulary,
+        "max_position_embeddings": config.context,
+        "hidden_size": config.width,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.attention.heads,
+        "num_key_value_heads": config.kv_heads,
+        "head_dim": config.head_width,
+        "intermediate_size": config.hidden_width,
+        "hidden_act": "silu",
+        "rms_norm_eps": config.norm.eps,
+        # Releases before 5 read the first of these, later ones the second.
+        "rope_theta": base,
+        "rope_parameters": {"rope_type": "default", "rope_theta": base},
+        "attention_bias": config.attention.qkv_bias and config.attention.output_bias,
+        "mlp_bias": config.feed_forward.bias,
+        "attention_dropout": config.dropout.attention,
+        "initializer_range": config.initial_std,
+        "tie_word_embeddings": config.tied,
+    }
+
+
+def _rotary_base(given: Mapping[str, Any]) -> Any:
+    scaling = given.get("rope_scaling") or {}
+    parameters = given.get("rope_parameters") or {}
+    if not isinstance(scaling, dict) or not isinstance(parameters, dict):
+        raise ConfigError("rope_parameters", "is no table", expected="names and values")
+    kind = parameters.get("rope_type", scaling.get("rope_type", scaling.get("type", "default")))
+    if kind != "default":
+        raise ConfigError(
+            "rope_parameters.rope_type",
+            f"is {kind!r}",
+            expected="plain rotary positions are read, without scaling",
+        )
+    _refuse(parameters, "partial_rotary_factor", 1.0)
+    return parameters.get("rope_theta", given.get("rope_theta", 10_000.0))
+
+
+def _needed(given: Mapping[str, Any], name: str) -> Any:
+    if given.get(name) is None:
+        raise ConfigError(name, "is missing", expected="a config.json of this family has it")
+    return given[name]
+
+
+def _refuse(given: Mapping[str, Any], name: str, only: object) -> None:
+    if given.get(name, only) != only:
+        raise ConfigError(name, f"is {given[name]!r}", expected=f"only {only!r} is read here")
+
+
+FAMILIES: dict[str, Family] = {
+    "gpt2": Family("gpt2", "GPT2LMHeadModel", GPT2, _read_gpt2, _write_gpt2),
+    "llama": Family("llama", "LlamaForCausalLM", LLAMA, _llama_reader("llama"), _write_llama),
+    "qwen2": Family("qwen2", "Qwen2ForCausalLM", LLAMA, _llama_reader("qwen2"), _write_llama),
+    "qwen3": Family("qwen3", "Qwen3ForCausalLM", LLAMA, _llama_reader("qwen3"), _write_llama),
+}

@@ -1,0 +1,218 @@
+"""Models as folders: `config.json`, `model.safetensors` (one or sharded), `tokenizer.json`.
+
+Two forms share the layout. `huggingface` is what `transformers` opens, for the families it
+knows. `heedful` holds any decoder of this package: its own config under `model_type: heedful`,
+and its own parameter names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors.torch import save_file
+
+from heedful.errors import ConfigError, InputError, RunError
+from heedful.model.checkpoint import Checkpoint, check_layers
+from heedful.model.config import DecoderConfig
+from heedful.model.decoder import Decoder
+from heedful.model.families import family_for, family_of
+from heedful.model.safetensors_files import INDEX, SINGLE, SafetensorsFiles, read_json
+from heedful.model.slots import Slot, slots_of, with_layout
+from heedful.tokenization import Tokenizer
+
+Form = Literal["huggingface", "heedful"]
+SHARD_BYTES = 5_000_000_000
+
+
+def open_folder(folder: Path) -> Checkpoint:
+    """Open a folder of either form."""
+    written = read_json(folder / "config.json")
+    where = str(folder / "config.json")
+    own = written.get("model_type") == "heedful"
+    try:
+        if own:
+            config = DecoderConfig.of(written.get("heedful"))
+        else:
+            family = family_of(written.get("model_type"), where)
+            config = family.read(written)
+    except ConfigError as error:
+        raise ConfigError(
+            f"{where}: {error.where}",
+            error.problem,
+            expected=error.expected,
+            way_out=error.way_out,
+        ) from None
+    source = SafetensorsFiles(folder)
+    check_layers(config, source)
+    ignored: tuple[str, ...] = ()
+    if own:
+        with torch.device("meta"):
+            slots = {name: Slot(name) for name in Decoder(config).state_dict()}
+    else:
+        slots = slots_of(config, family.naming)
+        slots, ignored = _as_stored(config, slots, source)
+    begin, ends = _marks(folder, written)
+    return Checkpoint(
+        path=folder,
+        format="heedful" if own else "huggingface",
+        family="heedful" if own else family.name,
+        config=config,
+        slots=slots,
+        source=source,
+        tokenizer=_tokenizer(folder, begin, ends),
+        ends=ends,
+        ignored=ignored,
+    )
+
+
+def write_folder(
+    decoder: Decoder,
+    folder: Path,
+    *,
+    tokenizer: Tokenizer | None = None,
+    form: Form | None = None,
+    dtype: torch.dtype | None = None,
+    shard_bytes: int = SHARD_BYTES,
+) -> Form:
+    """Write a decoder; return the form: `huggingface` where a family can hold it.
+
+    The folder appears complete or not at all: it is written beside its place, then renamed.
+    """
+    if folder.exists():
+        raise InputError(
+            str(folder), "exists already", way_out="choose another path, or remove it first"
+        )
+    if not folder.resolve().parent.is_dir():
+        raise InputError(str(folder), f"the folder {folder.resolve().parent} does not exist")
+    if tokenizer is not None and tokenizer.size > decoder.config.vocabulary:
+        raise InputError(
+            "tokenizer",
+            f"has {tokenizer.size} ids",
+            expected=f"the embedding has {decoder.config.vocabulary}",
+        )
+    written, tensors, form = _contents(decoder, form)
+    if dtype is not None:
+        tensors = {name: tensor.to(dtype) for name, tensor in tensors.items()}
+    kind = str(next(iter(tensors.values())).dtype).removeprefix("torch.")
+    written |= {"dtype": kind, "torch_dtype": kind}
+    if tokenizer is not None:
+        written |= {"bos_token_id": tokenizer.begin, "eos_token_id": tokenizer.end}
+    unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.resolve().parent))
+    try:
+        _write_weights(unfinished, tensors, shard_bytes)
+        _write_json(unfinished / "config.json", written)
+        if tokenizer is not None:
+            _write_tokenizer(unfinished, tokenizer)
+        for path in unfinished.iterdir():
+            path.chmod(0o644)
+            _flush(path)
+        unfinished.chmod(0o755)
+        unfinished.rename(folder)
+        _flush(folder.resolve().parent)
+    except OSError as error:
+        raise RunError(str(folder), f"could not be written ({error.strerror})") from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return form
+
+
+def _contents(
+    decoder: Decoder, form: Form | None
+) -> tuple[dict[str, Any], dict[str, torch.Tensor], Form]:
+    config, state = decoder.config, decoder.state_dict()
+    if form != "heedful":
+        try:
+            family = family_for(config)
+        except InputError:
+            if form == "huggingface":
+                raise
+        else:
+            config, state = with_layout(config, state, "half")
+            written: dict[str, Any] = {
+                "model_type": family.name,
+                "architectures": [family.architecture],
+            }
+            tensors = {
+                name: slot.of(state[slot.name]).contiguous()
+                for name, slot in slots_of(config, family.naming).items()
+            }
+            return written | family.write(config), tensors, "huggingface"
+    written = {"model_type": "heedful", "heedful": config.model_dump(mode="json")}
+    return written, {name: tensor.contiguous() for name, tensor in state.items()}, "heedful"
+
+
+def _as_stored(
+    config: DecoderConfig, slots: dict[str, Slot], source: SafetensorsFiles
+) -> tuple[dict[str, Slot], tuple[str, ...]]:
+    """Fit the names to how old files wrote them, and say which tensors hold nothing new."""
+    if "wte.weight" in source.entries:  # GPT-2 as first published
+        slots = {name.removeprefix("transformer."): slot for name, slot in slots.items()}
+    # Causal masks, rotary tables and a second copy of a tied head follow from the rest.
+    endings = (".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq")
+    ignored = [name for name in source.entries if name.endswith(endings) and name not in slots]
+    if config.tied and "lm_head.weight" in source.entries:
+        ignored.append("lm_head.weight")
+    return slots, tuple(ignored)
+
+
+def _marks(folder: Path, written: dict[str, Any]) -> tuple[int | None, tuple[int, ...]]:
+    generation = folder / "generation_config.json"
+    known = {**written, **(read_json(generation) if generation.is_file() else {})}
+    begin, end = known.get("bos_token_id"), known.get("eos_token_id")
+    ends = end if isinstance(end, list) else [end]
+    return (
+        begin if isinstance(begin, int) else None,
+        tuple(number for number in ends if isinstance(number, int)),
+    )
+
+
+def _tokenizer(folder: Path, begin: int | None, ends: tuple[int, ...]) -> Tokenizer | None:
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        return None
+    return Tokenizer.read(path, begin=begin, end=ends[0] if ends else None)
+
+
+def _write_weights(folder: Path, tensors: dict[str, torch.Tensor], most: int) -> None:
+    shards: list[dict[str, torch.Tensor]] = [{}]
+    for name, tensor in tensors.items():
+        used = sum(other.nbytes for other in shards[-1].values())
+        if shards[-1] and used + tensor.nbytes > most:
+            shards.append({})
+        shards[-1][name] = tensor
+    if len(shards) == 1:
+        save_file(shards[0], folder / SINGLE, metadata={"format": "pt"})
+        return
+    places: dict[str, str] = {}
+    for number, shard in enumerate(shards, start=1):
+        file = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+        save_file(shard, folder / file, metadata={"format": "pt"})
+        places |= dict.fromkeys(shard, file)
+    total = sum(tensor.nbytes for tensor in tensors.values())
+    _write_json(folder / INDEX, {"metadata": {"total_size": total}, "weight_map": places})
+
+
+def _write_tokenizer(folder: Path, tokenizer: Tokenizer) -> None:
+    tokenizer.save(folder / "tokenizer.json")
+    marks = {"bos_token": tokenizer.begin, "eos_token": tokenizer.end}
+    named = {name: tokenizer.token(number) for name, number in marks.items() if number is not None}
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", **named}
+    _write_json(folder / "tokenizer_config.json", settings)
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

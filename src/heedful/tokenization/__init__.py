@@ -1,0 +1,14 @@
+"""Text to token ids and back: characters, bytes, and byte-pair encoding."""
+
+from heedful.tokenization.build import bytes_of_utf8, characters, train_bpe
+from heedful.tokenization.convert import from_gguf, from_llama2c
+from heedful.tokenization.tokenizer import Tokenizer
+
+__all__ = [
+    "Tokenizer",
+    "bytes_of_utf8",
+    "characters",
+    "from_gguf",
+    "from_llama2c",
+    "train_bpe",
+]

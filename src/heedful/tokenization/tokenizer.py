@@ -1,0 +1,114 @@
+"""One tokenizer for every model: Hugging Face `tokenizers` underneath, ids and text outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import tokenizers
+
+from heedful.errors import InputError
+
+MAX_BYTES = 64 * 2**20
+"""Tokenizer files above this size are refused; the largest in use has about 17 MB."""
+
+
+class Tokenizer:
+    """Text to ids and back.
+
+    >>> from heedful.tokenization import characters
+    >>> letters = characters("heedful")
+    >>> letters.encode("feed")
+    [2, 1, 1, 0]
+    >>> letters.decode([2, 1, 1, 0])
+    'feed'
+    """
+
+    def __init__(
+        self, core: tokenizers.Tokenizer, *, begin: int | None = None, end: int | None = None
+    ) -> None:
+        self.core = core
+        """The tokenizer of the library."""
+        self.begin = begin
+        """The id that opens a text, for models that were trained with one."""
+        self.end = end
+        """The id that closes a text."""
+
+    @property
+    def size(self) -> int:
+        """How many ids an embedding must have room for: the largest id and one."""
+        return max(self.core.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a text, exactly; nothing is added at its ends."""
+        try:
+            return list(self.core.encode(text, add_special_tokens=False).ids)
+        except Exception as error:
+            raise self._not_encodable([text], error) from None
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of many texts, worked out in parallel."""
+        try:
+            found = self.core.encode_batch(list(texts), add_special_tokens=False)
+        except Exception as error:
+            raise self._not_encodable(texts, error) from None
+        return [list(encoding.ids) for encoding in found]
+
+    def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
+        """Return the text of ids; `special` shows marks such as the end of a text too."""
+        strange = [number for number in ids if not 0 <= number < self.size]
+        if strange:
+            raise InputError(
+                "tokens",
+                f"holds the id {strange[0]}",
+                expected=f"ids 0 to {self.size - 1} were expected",
+            )
+        return str(self.core.decode(list(ids), skip_special_tokens=not special))
+
+    def token(self, number: int) -> str | None:
+        """Return how the vocabulary writes an id."""
+        found: str | None = self.core.id_to_token(number)
+        return found
+
+    def id_of(self, token: str) -> int | None:
+        """Return the id of a token as the vocabulary writes it."""
+        found: int | None = self.core.token_to_id(token)
+        return found
+
+    def save(self, path: Path) -> None:
+        """Write it as `tokenizer.json`, which `transformers` opens too."""
+        path.write_text(self.core.to_str(pretty=True), encoding="utf-8")
+
+    def _not_encodable(self, texts: Sequence[str], error: Exception) -> InputError:
+        known = self.core.get_vocab()
+        strange = sorted({letter for text in texts for letter in text} - set(known))
+        if not strange:
+            return InputError("text", f"cannot be encoded ({error})")
+        return InputError(
+            "text",
+            f"holds {strange[0]!r}, which this tokenizer does not know",
+            expected=f"it knows {len(known)} characters",
+            way_out="remove it, or use a tokenizer of bytes",
+        )
+
+    @classmethod
+    def read(cls, path: Path, *, begin: int | None = None, end: int | None = None) -> Tokenizer:
+        """Read a `tokenizer.json`."""
+        where = str(path)
+        if not path.is_file():
+            raise InputError(where, "there is no such file", expected="a tokenizer.json")
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(
+                where,
+                f"has {path.stat().st_size:,} bytes",
+                expected=f"at most {MAX_BYTES:,} are read",
+            )
+        try:
+            core = tokenizers.Tokenizer.from_file(where)
+        # The library is written in Rust and raises plain Exception, whatever went wrong.
+        except Exception as error:
+            reason = " ".join(str(error).split())[:120]
+            raise InputError(
+                where, f"is no tokenizer ({reason})", expected="a whole tokenizer.json"
+            ) from None
+        return cls(core, begin=begin, end=end)
