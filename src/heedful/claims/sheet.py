@@ -128,7 +128,7 @@ def _blocks(file: str, text: str) -> Iterator[_Block]:
     if endless is not None:
         line, column = Places(text).position(endless.start())
         raise FormulaError(
-            file, "a name has more than 32 dotted parts", expected="at most one dot",
+            file, "a name has more than 32 dotted parts", expected="expected one dot at most",
             line=line, column=column,
         )  # fmt: skip
     whole = _parse(file, text, 1)
@@ -149,7 +149,7 @@ def _parse(file: str, text: str, first_line: int) -> _Block:
         return _Block(data, places(text, first_line))
     except RecursionError:
         problem = FormulaError(
-            file, "lists or tables are nested too deeply", expected="at most a few levels",
+            file, "lists or tables are nested too deeply", expected="expected a few levels at most",
             line=first_line, column=1,
         )  # fmt: skip
     except ValueError as error:
@@ -181,14 +181,16 @@ class _Reading:
             tables = block.data.get("claim", [])
             if not isinstance(tables, list):
                 problems.add(
-                    ("claim",), f"claim is {shown(tables)}", expected="[[claim]], twice bracketed"
+                    ("claim",),
+                    f"claim is {shown(tables)}",
+                    expected="expected [[claim]], twice bracketed",
                 )
                 tables = []
             if len(tables) > MOST_CLAIMS:
                 problems.add(
                     ("claim", MOST_CLAIMS),
                     f"there are {len(tables):,} claims",
-                    expected=f"at most {MOST_CLAIMS:,} in a sheet",
+                    expected=f"expected at most {MOST_CLAIMS:,} in a sheet",
                     way_out="split the sheet into several files",
                 )
                 tables = []
@@ -198,7 +200,10 @@ class _Reading:
         if not self.claims and not self.problems:
             self.problems.append(
                 FormulaError(
-                    self.file, "there is no claim", expected="at least one [[claim]]", line=1
+                    self.file,
+                    "there is no claim",
+                    expected="expected at least one [[claim]]",
+                    line=1,
                 )
             )
         return Sheet(
@@ -222,7 +227,9 @@ class _Reading:
         defaults = data.get("defaults", {})
         if not isinstance(defaults, dict):
             problems.add(
-                ("defaults",), f"defaults is {shown(defaults)}", expected="a table [defaults]"
+                ("defaults",),
+                f"defaults is {shown(defaults)}",
+                expected="expected a table [defaults]",
             )
             defaults = {}
         for field, value in defaults.items():
@@ -239,7 +246,7 @@ class _Reading:
     def _claim(self, path: Keys, table: Any, found: Places, problems: Problems) -> None:
         before = len(problems.found)
         if not isinstance(table, dict):
-            problems.add(path, f"a claim is {shown(table)}", expected="a table [[claim]]")
+            problems.add(path, f"a claim is {shown(table)}", expected="expected a table [[claim]]")
             return
         label = f"claim {shown(table['id'])}" if "id" in table else "a claim"
         fields = dict(self.defaults)
@@ -253,7 +260,9 @@ class _Reading:
         mistyped = set(table) - set(FIELDS)  # one of them may be the field that is missing
         for field, example in (("id", 'id = "1.2b"'), ("expect", 'expect = "alpha_j >= 0.99"')):
             if not mistyped and field not in {*table, *fields, *self.broken_defaults}:
-                problems.add(path, f"{label} has no {field}", expected=f"a line such as {example}")
+                problems.add(
+                    path, f"{label} has no {field}", expected=f"expected a line such as {example}"
+                )
         if len(problems.found) > before or self.broken_defaults - set(table):
             return  # a broken default was reported where it stands
         self._keep(Claim(**fields), path, table, found, problems)
@@ -267,7 +276,7 @@ class _Reading:
             problems.add(
                 (*path, "id"),
                 f"the id {shown(claim.id)} is taken by the claim of line {self.lines[claim.id]}",
-                expected="an id of its own for each claim",
+                expected="expected an id of its own for each claim",
             )
             return
         self.lines[claim.id] = line
@@ -289,7 +298,7 @@ class _Reading:
             problems.add(
                 (*path, *error.inside),
                 f"{label}{inside} {error.problem}",
-                expected=f"{error.expected} was expected",
+                expected=f"expected {error.expected}",
                 column=error.column,
             )
             return None
@@ -299,6 +308,6 @@ class _Reading:
         problems.add(
             path,
             f"{owner} has no field {shown(field)}",
-            expected="" if guess else f"one of {', '.join(known)}",
+            expected="" if guess else f"expected one of {', '.join(known)}",
             way_out=guess,
         )

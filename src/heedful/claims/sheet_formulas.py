@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from heedful.claims.claim import Claim
@@ -17,6 +17,7 @@ STATEMENTS = ("expect", "given")
 TABLES = ("covariance", "matrices", "let")
 NAMED = ("where", "covariance", "matrices")
 """Tables whose keys are names of the language: β and beta are the same there."""
+MOST_PARTS = 5_000
 VECTORS = ("keys", "means", "values")
 
 _FUNCTION_HEAD = re.compile(r"([^()]*)\(([^()]*)\)")
@@ -48,7 +49,8 @@ def check_formulas(claim: Claim, origin: Callable[[str], Path], problems: Proble
             continue
         if field == "let":
             trees[str(path[-1])] = tree
-    _refuse_circles(trees, heads, origin("let"), label, problems)
+    order = _order(trees, heads, origin("let"), label, problems)
+    _refuse_explosions(order, trees, heads, origin("let"), label, problems)
     return claim.changed(**changes)
 
 
@@ -78,7 +80,7 @@ class _Heads:
                 problems.add(
                     place,
                     f"{label}, let: {name} is a function of the language already",
-                    expected="another name was expected",
+                    expected="expected another name",
                     way_out=f"try {name}_1",
                 )
             heads.names[key], heads.parameters[key] = name, parameters
@@ -94,7 +96,7 @@ def _name(text: str, path: Path, label: str, problems: Problems) -> str:
         problems.add(
             path,
             f"{label}: {shown(text)} is not a name",
-            expected="a letter, then letters, digits and _ were expected",
+            expected="expected a letter, then letters, digits and _",
             way_out="write for instance n, beta, k_a or W_Q",
         )
         return text
@@ -122,33 +124,59 @@ def _formulas(claim: Claim, origin: Callable[[str], Path]) -> Iterator[tuple[Pat
                 yield (*origin(field), place), field, row
 
 
-def _refuse_circles(
+def _order(
     trees: Mapping[str, Expression], heads: _Heads, path: Path, label: str, problems: Problems
-) -> None:
-    """Refuse definitions that need themselves: neither f(X) = f(X) nor a = b, b = a ends."""
+) -> list[str]:
+    """Return the definitions in an order in which each needs only those before it.
+
+    Neither f(X) = f(X) nor a = b, b = a has one: that is refused.
+    """
     keys = {name: key for key, name in heads.names.items()}
     needs = {
-        heads.names[key]: {
-            name for name in _used(tree) - set(heads.parameters[key]) if name in keys
-        }
+        key: {keys[name] for name in _used(tree) - set(heads.parameters[key]) if name in keys}
         for key, tree in trees.items()
     }
-    settled: set[str] = set()
-    while True:
-        free = {
-            name for name in needs if name not in settled and needs[name] & set(needs) <= settled
-        }
-        if not free:
-            break
-        settled |= free
-    for name in needs:
-        if name not in settled:
+    order: list[str] = []
+    while free := [key for key in needs if key not in order and not needs[key] - set(order)]:
+        order += free
+    for key in needs:
+        # One that could not be read is missing from `needs`, and has been reported already.
+        if key not in order and needs[key] <= set(needs):
             problems.add(
-                (*path, keys[name]),
-                f"{label}, let: {name} is defined through itself",
-                expected="definitions without a circle",
+                (*path, key),
+                f"{label}, let: {heads.names[key]} is defined through itself",
+                expected="expected definitions without a circle",
             )
-            return  # the others of the circle would only repeat it
+            break  # the others of the circle would only repeat it
+    return order
+
+
+def _refuse_explosions(
+    order: Sequence[str],
+    trees: Mapping[str, Expression],
+    heads: _Heads,
+    path: Path,
+    label: str,
+    problems: Problems,
+) -> None:
+    """Refuse definitions that double and double: twenty short ones write out to a million."""
+    keys = {name: key for key, name in heads.names.items()}
+    sizes: dict[str, int] = {}
+    for key in order:
+        size = 0
+        for node in walk(trees[key]):
+            name = node.function if isinstance(node, Call) else getattr(node, "text", "")
+            own = name in heads.parameters[key]
+            size += 1 if own else sizes.get(keys.get(name, ""), 1)
+        sizes[key] = size
+        if size > MOST_PARTS:
+            problems.add(
+                (*path, key),
+                f"{label}, let: {heads.names[key]} writes out to {size:,} parts",
+                expected=f"expected at most {MOST_PARTS:,}",
+                way_out="define less through definitions",
+            )
+            return
 
 
 def _used(tree: Expression) -> set[str]:

@@ -1,1 +1,56 @@
 """The formula language: text in, a small tree out. Nothing is ever executed."""
+
+from heedful.claims.language.binding import bound_names, free_names, mentions
+from heedful.claims.language.functions import FUNCTIONS, Arity, Function, describe_functions
+from heedful.claims.language.parser import LIMITS, canonical_name, parse, parse_value
+from heedful.claims.language.reader import Limits
+from heedful.claims.language.rewrite import constant, instantiate, replace, substitute
+from heedful.claims.language.show import show
+from heedful.claims.language.tree import (
+    Binary,
+    Call,
+    Compare,
+    Entry,
+    Expression,
+    ForAll,
+    Logic,
+    Name,
+    Number,
+    Unary,
+    children,
+    names_in,
+    walk,
+)
+
+__all__ = [
+    "FUNCTIONS",
+    "LIMITS",
+    "Arity",
+    "Binary",
+    "Call",
+    "Compare",
+    "Entry",
+    "Expression",
+    "ForAll",
+    "Function",
+    "Limits",
+    "Logic",
+    "Name",
+    "Number",
+    "Unary",
+    "bound_names",
+    "canonical_name",
+    "children",
+    "constant",
+    "describe_functions",
+    "free_names",
+    "instantiate",
+    "mentions",
+    "names_in",
+    "parse",
+    "parse_value",
+    "replace",
+    "show",
+    "substitute",
+    "walk",
+]

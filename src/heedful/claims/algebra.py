@@ -1,0 +1,225 @@
+"""Proofs by algebra: permutations pushed through a formula, step by step.
+
+Every expression is written as L · core · R with L and R products of permutations. The rules:
+
+    (L a R)(R⁻¹ b S) = L (ab) S            a permutation times its inverse is the identity
+    (L a R)ᵀ = Rᵀ aᵀ Lᵀ
+    softmax(L a R) = L softmax(a) R         rows only change places, so do their entries
+    relu(L a R) = L relu(a) R               and so for every function of single entries
+    L 1 = 1                                 a column of ones stays itself
+    L a R + L b R = L (a + b) R
+
+If both sides of an equation end in the same form, it is proved for every size and every
+matrix at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heedful.claims.language import show
+from heedful.claims.language.tree import (
+    Binary,
+    Call,
+    Compare,
+    Expression,
+    ForAll,
+    Logic,
+    Name,
+    Number,
+    Unary,
+)
+from heedful.claims.problem import Problem
+from heedful.claims.symbols import Array
+
+ENTRYWISE = ("relu", "exp", "tanh", "sigmoid", "abs", "sin", "cos", "ln", "sqrt", "sign")
+ROWWISE = ("softmax", "softmax_rows")
+PER_ROW = ("layernorm", "rmsnorm")
+
+Permutation = tuple[str, bool]
+"""A permutation matrix and whether it is transposed (which is its inverse)."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """L · core · R; `loose` when any permutation may be put on the left (a column of ones)."""
+
+    left: tuple[Permutation, ...]
+    core: tuple[object, ...]
+    right: tuple[Permutation, ...]
+    loose: bool = False
+
+
+class _Stuck(Exception):  # noqa: N818
+    """No rule applies."""
+
+
+def prove_identity(problem: Problem) -> tuple[str, ...] | None:
+    """Return the derivation of an equation between matrices, or None if the rules do not do."""
+    steps: list[str] = []
+    try:
+        for expectation in problem.expectations:
+            steps += _Prover(problem).prove(expectation)
+    except _Stuck:
+        return None
+    return tuple(steps)
+
+
+class _Prover:
+    def __init__(self, problem: Problem) -> None:
+        self.steps: list[str] = []
+        self.definitions = problem.definitions
+        self.permutations = {
+            name
+            for name, domain in problem.domains.items()
+            if isinstance(domain, Array) and domain.kind == "permutation"
+        }
+
+    def prove(self, node: Expression) -> list[str]:
+        match node:
+            case Logic("and", left, right):
+                return [*self.prove(left), *self.prove(right)]
+            case ForAll(_, _, body):
+                return self.prove(body)
+            case Compare("=" | "~", left, right):
+                if not self.permutations:
+                    raise _Stuck
+                first, second = self.form(left), self.form(right)
+                if not _same(first, second):
+                    raise _Stuck
+                return [
+                    *self.steps,
+                    f"both sides are {_show(first)}: {show(node, style='unicode')}",
+                ]
+        raise _Stuck
+
+    def form(self, node: Expression) -> Form:
+        """Push every permutation of an expression to its ends."""
+        match node:
+            case Name(text) if text in self.permutations:
+                return Form(((text, False),), ("1",), ())
+            case Name(text) if text in self.definitions:
+                return self.form(self.definitions[text])
+            case Number() | Name():
+                return Form((), ("leaf", show(node)), ())
+            case Unary("-", operand):
+                inner = self.form(operand)
+                return Form(inner.left, ("neg", inner.core), inner.right, inner.loose)
+            case Unary("T", operand):
+                return self._transposed(operand)
+            case Binary("*", left, right):
+                return self._product(self.form(left), self.form(right), node)
+            case Binary("/", left, right):
+                inner, divisor = self.form(left), self.form(right)
+                if divisor.left or divisor.right:
+                    raise _Stuck
+                return Form(inner.left, ("/", inner.core, divisor.core), inner.right, inner.loose)
+            case Binary("+" | "-" as operator, left, right):
+                return self._sum(operator, self.form(left), self.form(right))
+            case Call(function, (argument,)) if function in (*ENTRYWISE, *ROWWISE, *PER_ROW):
+                return self._function(function, self.form(argument))
+            case Call("ones", (_,)):
+                return Form((), ("leaf", show(node)), (), loose=True)
+            case Call(function, arguments):
+                parts = [self.form(argument) for argument in arguments]
+                if any(part.left or part.right for part in parts):
+                    raise _Stuck
+                return Form((), ("call", function, *(part.core for part in parts)), ())
+        raise _Stuck
+
+    def _transposed(self, operand: Expression) -> Form:
+        inner = self.form(operand)
+        core: tuple[object, ...] = inner.core if inner.core == ("1",) else ("T", inner.core)
+        if inner.core[:1] == ("T",):
+            core = inner.core[1]  # type: ignore[assignment]
+        if inner.core[:1] == ("*",):
+            # (ab)ᵀ = bᵀaᵀ, so that products are flat and can be told equal.
+            factors = [
+                part[1] if part[:1] == ("T",) else ("T", part)  # type: ignore[index]
+                for part in reversed(inner.core[1:])
+            ]
+            core = ("*", *factors)
+        return Form(_inverse(inner.right), core, _inverse(inner.left))
+
+    def _product(self, first: Form, second: Form, node: Expression) -> Form:
+        middle = _cancel((*first.right, *second.left))
+        if first.core == ("1",):
+            # A bare product of permutations: it simply joins the left end of what follows.
+            return Form(
+                _cancel((*first.left, *first.right, *second.left)),
+                second.core,
+                second.right,
+                second.loose and not (first.left or first.right),
+            )
+        if second.core == ("1",):
+            return Form(
+                first.left,
+                first.core,
+                _cancel((*first.right, *second.left, *second.right)),
+                first.loose,
+            )
+        if middle:
+            raise _Stuck
+        if first.right or second.left:
+            self._say(f"in {show(node, style='unicode')} a permutation meets its inverse")
+        return Form(first.left, _flat_product(first.core, second.core), second.right, first.loose)
+
+    def _sum(self, operator: str, first: Form, second: Form) -> Form:
+        if first.loose and not second.loose:
+            first = Form(second.left, first.core, first.right)
+            self._say("a permutation leaves a column of ones as it is: P 1 = 1")
+        if second.loose and not first.loose:
+            second = Form(first.left, second.core, second.right)
+            self._say("a permutation leaves a column of ones as it is: P 1 = 1")
+        if first.left != second.left or first.right != second.right:
+            raise _Stuck
+        return Form(
+            first.left,
+            (operator, first.core, second.core),
+            first.right,
+            first.loose and second.loose,
+        )
+
+    def _function(self, function: str, inner: Form) -> Form:
+        if function in PER_ROW and inner.right:
+            raise _Stuck
+        if (inner.left or inner.right) and inner.core != ("1",):
+            kind = "entries" if function in ENTRYWISE else "rows"
+            self._say(f"{function} acts on {kind} alone, so the permutation passes through it")
+        return Form(inner.left, (function, inner.core), inner.right, inner.loose)
+
+    def _say(self, step: str) -> None:
+        if step not in self.steps:
+            self.steps.append(step)
+
+
+def _flat_product(first: tuple[object, ...], second: tuple[object, ...]) -> tuple[object, ...]:
+    left = first[1:] if first[:1] == ("*",) else (first,)
+    right = second[1:] if second[:1] == ("*",) else (second,)
+    return ("*", *left, *right)
+
+
+def _inverse(chain: tuple[Permutation, ...]) -> tuple[Permutation, ...]:
+    return tuple((name, not turned) for name, turned in reversed(chain))
+
+
+def _cancel(chain: tuple[Permutation, ...]) -> tuple[Permutation, ...]:
+    kept: list[Permutation] = []
+    for name, turned in chain:
+        if kept and kept[-1] == (name, not turned):
+            kept.pop()
+        else:
+            kept.append((name, turned))
+    return tuple(kept)
+
+
+def _same(first: Form, second: Form) -> bool:
+    if first.loose and second.loose:
+        return first.core == second.core and first.right == second.right
+    return (first.left, first.core, first.right) == (second.left, second.core, second.right)
+
+
+def _show(form: Form) -> str:
+    left = "".join(f"{name}ᵀ " if turned else f"{name} " for name, turned in form.left)
+    right = "".join(f" {name}ᵀ" if turned else f" {name}" for name, turned in form.right)
+    return f"{left}(…){right}".strip()

@@ -1,0 +1,258 @@
+"""Rigorous arithmetic: numbers known to lie in a ball, and one symbol kept as a letter.
+
+A `Ball` is c + s·β, where c is a ball of arb and β runs over a span [β₀, β₁] or [β₀, ∞). Most
+have s = 0. Logits that move with β stay exact in it, and softmax needs only differences:
+
+    α_i = 1 / Σ_j exp(l_j − l_i),   and  exp(c + sβ) lies between its values at the ends.
+
+So equal logits cancel exactly, and one evaluation speaks about every β of the span at once.
+What cannot be enclosed raises `NotEnclosed`; a comparison that the balls cannot decide is
+None, never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from flint import arb, fmpq
+
+
+class NotEnclosed(Exception):  # noqa: N818 - it is an answer, not an error
+    """The expression is outside what balls can enclose."""
+
+
+class Span(NamedTuple):
+    """Where the letter β runs: from `low` to `high`, or without end when `high` is None."""
+
+    low: Any
+    high: Any
+
+    @classmethod
+    def of(cls, low: float, high: float | None) -> Span:
+        """Return the span between two numbers."""
+        return cls(arb(low), None if high is None else arb(high))
+
+
+class Ball:
+    """A real number known to lie in c + s·β for every β of its span."""
+
+    __slots__ = ("c", "s", "span")
+
+    def __init__(self, c: Any, s: Any = None, span: Span | None = None) -> None:
+        self.c = c
+        self.s = s
+        """Slope in β; None for 0."""
+        self.span = span
+        """Where β runs, if there is a slope."""
+
+    @classmethod
+    def exact(cls, value: float | int | Fraction) -> Ball:
+        """Return a number that is known exactly (up to the working precision)."""
+        if isinstance(value, Fraction):
+            return cls(arb(fmpq(value.numerator, value.denominator)))
+        return cls(arb(value))
+
+    @classmethod
+    def between(cls, low: float, high: float) -> Ball:
+        """Return the ball that covers [low, high]."""
+        return cls(arb(low).union(arb(high)))
+
+    @classmethod
+    def letter(cls, span: Span) -> Ball:
+        """Return β itself."""
+        return cls(arb(0), arb(1), span)
+
+    def flat(self) -> Any:
+        """Return the arb ball that covers the number for every β of its span."""
+        if self.s is None:
+            return self.c
+        assert self.span is not None
+        if self.span.high is None:
+            raise NotEnclosed("grows without bound")
+        return self.c + self.s * self.span.low.union(self.span.high)
+
+    def ends(self) -> tuple[Any, Any]:
+        """Return the values at both ends of the span; the second is None at infinity."""
+        assert self.s is not None
+        assert self.span is not None
+        low, high = self.span
+        return self.c + self.s * low, None if high is None else self.c + self.s * high
+
+    def __add__(self, other: Ball) -> Ball:
+        return self._joined(other, self.c + other.c, _slope(self.s, other.s, 1))
+
+    def __sub__(self, other: Ball) -> Ball:
+        return self._joined(other, self.c - other.c, _slope(self.s, other.s, -1))
+
+    def __neg__(self) -> Ball:
+        return Ball(-self.c, None if self.s is None else -self.s, self.span)
+
+    def __mul__(self, other: Ball) -> Ball:
+        if self.s is None and other.s is None:
+            return Ball(self.c * other.c)
+        if self.s is not None and other.s is not None:
+            return Ball(self.flat() * other.flat())
+        steep, plain = (self, other.c) if self.s is not None else (other, self.c)
+        return self._joined(other, steep.c * plain, steep.s * plain)
+
+    def __truediv__(self, other: Ball) -> Ball:
+        divisor = other.flat()
+        if divisor.contains(arb(0)):
+            raise NotEnclosed("may divide by zero")
+        return Ball(self.c / divisor, None if self.s is None else self.s / divisor, self.span)
+
+    def is_zero(self) -> bool:
+        """Tell whether it is exactly 0."""
+        return self.s is None and bool(self.c.is_zero())
+
+    def same(self, other: Ball) -> bool:
+        """Tell whether both are exactly the same number for every β."""
+        if (self.s is None) != (other.s is None):
+            return False
+        slopes = self.s is None or bool(self.s == other.s)
+        return slopes and bool(self.c == other.c)
+
+    def _joined(self, other: Ball, c: Any, s: Any) -> Ball:
+        if s is None or s.is_zero():
+            return Ball(c)
+        return Ball(c, s, self.span if self.span is not None else other.span)
+
+
+def _slope(first: Any, second: Any, sign: int) -> Any:
+    if first is None:
+        return None if second is None else sign * second
+    return first if second is None else first + sign * second
+
+
+def exponential(x: Ball) -> Ball:
+    """Return exp(x) for every β of its span."""
+    if x.s is None:
+        return Ball(x.c.exp())
+    first, second = x.ends()
+    if second is not None:
+        return Ball(first.exp().union(second.exp()))
+    if x.s < 0:
+        return Ball(arb(0).union(first.exp()))
+    raise NotEnclosed("the exponential of something that grows without bound")
+
+
+def softmax(logits: Sequence[Ball]) -> list[Ball]:
+    """Return softmax of logits that may move with β; equal logits are counted, not repeated."""
+    kinds: list[Ball] = []
+    counts: list[int] = []
+    places: list[int] = []
+    for logit in logits:
+        place = next((i for i, kind in enumerate(kinds) if kind.same(logit)), len(kinds))
+        if place == len(kinds):
+            kinds.append(logit)
+            counts.append(0)
+        counts[place] += 1
+        places.append(place)
+    weights = [_weight(own, kinds, counts) for own in kinds]
+    return [weights[place] for place in places]
+
+
+def _weight(own: Ball, kinds: Sequence[Ball], counts: Sequence[int]) -> Ball:
+    # The ends are summed apart: a ball around both exp(−400) and exp(400) would reach below 0.
+    lowest, highest = arb(0), arb(0)
+    endless = False
+    for other, count in zip(kinds, counts, strict=True):
+        gap = other - own
+        if other is own or gap.is_zero():
+            lowest, highest = lowest + count, highest + count
+            continue
+        low, high = _exponential_ends(gap)
+        lowest = lowest + count * low
+        endless = endless or high is None
+        highest = highest if high is None else highest + count * high
+    top = (arb(1) / lowest).upper().min(arb(1))
+    bottom = arb(0) if endless else (arb(1) / highest).lower()
+    return Ball(bottom.union(top))
+
+
+def _exponential_ends(gap: Ball) -> tuple[Any, Any]:
+    """Return the least and the greatest value of exp(gap); None for no greatest."""
+    if gap.s is None:
+        return gap.c.lower().exp(), gap.c.upper().exp()
+    first, second = gap.ends()
+    if second is None:
+        if gap.s > 0:
+            return first.lower().exp(), None  # it only grows from β₀ on
+        if gap.s < 0:
+            return arb(0), first.upper().exp()
+        raise NotEnclosed("the order of two logits is not decided")
+    low, high = (first, second) if gap.s > 0 else (second, first)
+    if not (gap.s > 0 or gap.s < 0):
+        low, high = first.min(second), first.max(second)
+    return low.lower().exp(), high.upper().exp()
+
+
+def compare(left: Ball, right: Ball, operator: str) -> bool | None:
+    """Return whether left < right (or <=) for every β; None when the balls cannot tell."""
+    gap = left - right
+    if gap.s is None:
+        values = [gap.c]
+    else:
+        first, second = gap.ends()
+        if second is None:
+            if gap.s < 0 and first < 0:
+                return True
+            return False if gap.s > 0 and first > 0 else None
+        values = [first, second]
+    if all(value < 0 or (operator == "<=" and value <= 0) for value in values):
+        return True
+    if all(value > 0 or (operator == "<" and value >= 0) for value in values):
+        return False
+    return None
+
+
+def entrywise(function: Callable[[Any], Any]) -> Callable[[Ball], Ball]:
+    """Lift a function of arb to balls."""
+
+    def apply(x: Ball) -> Ball:
+        made = function(x.flat())
+        if not made.is_finite():
+            raise NotEnclosed("is not finite on the whole ball")
+        return Ball(made)
+
+    return apply
+
+
+def largest(balls: Sequence[Ball]) -> Ball:
+    """Return the maximum."""
+    best = balls[0].flat()
+    for ball in balls[1:]:
+        best = best.max(ball.flat())
+    return Ball(best)
+
+
+def smallest(balls: Sequence[Ball]) -> Ball:
+    """Return the minimum."""
+    best = balls[0].flat()
+    for ball in balls[1:]:
+        best = best.min(ball.flat())
+    return Ball(best)
+
+
+def total(balls: Sequence[Ball]) -> Ball:
+    """Return the sum."""
+    made = Ball(arb(0))
+    for ball in balls:
+        made = made + ball
+    return made
+
+
+def entropy_term(p: Any) -> Any:
+    """Return −p ln p, also where p may be 0."""
+    if p > 0:
+        return -(p * p.log())
+    top = p.upper()
+    if not top < arb(1) / 3:  # −p ln p grows up to p = 1/e
+        raise NotEnclosed("an entropy over too wide a ball")
+    return arb(0).union(-(top * top.log())) if top > 0 else arb(0)
+
+
+ZERO, ONE = Ball(arb(0)), Ball(arb(1))
+"""Constants that every matrix is full of."""

@@ -1,0 +1,134 @@
+"""A failing case in words and numbers, and the command that shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from heedful.claims.problem import Problem
+from heedful.claims.values import Value
+from heedful.claims.verdict import Counterexample
+
+SHOWN = 8
+"""Figures of a number that is shown."""
+TELLING = 0.0228
+"""The quantile of the draw shown for a claim about a distribution: two deviations below."""
+MOST_KEYS = 12
+"""Keys that are written out in a command; more are named by their kind."""
+
+
+def describe(problem: Problem, case: Any, outcome: Any) -> Counterexample:
+    """Return the counterexample of a failing case."""
+    symbols: dict[str, Any] = {name: _plain(value) for name, value in case.scalars.items()}
+    symbols.update({name: np.asarray(array).tolist() for name, array in case.arrays.items()})
+    truth, world = outcome.truth, outcome.world
+    worst = _telling_draw(problem, outcome)
+    left, right = _of(truth.left, worst), _of(truth.right, worst)
+    parts = [f"{name} = {_words(value)}" for name, value in symbols.items()]
+    members = ", ".join(f"{name} is key {place}" for name, place in world.indices.items())
+    where = "With " + ", ".join(parts) if parts else "Here"
+    if members and problem.claim.keys is not None:
+        where += f" ({members}, counted from 0)"
+    gap = float(np.max(truth.gap))
+    sides = ""
+    if left is not None and right is not None:
+        sides = f" the left side is {_words(left)} and the right side {_words(right)}"
+    statement = f"{where}{',' if sides else ''}{sides or ' it fails'}."
+    return Counterexample(
+        symbols=symbols,
+        left=left,
+        right=right,
+        gap=gap,
+        statement=statement,
+        command=_noise_command(problem, case) or _command(problem, world, worst),
+    )
+
+
+def _telling_draw(problem: Problem, outcome: Any) -> int:
+    """Return the draw that shows the failure: the worst one, or one two deviations out."""
+    gaps = outcome.truth.gap
+    if len(gaps) > 1 or not problem.noisy:
+        return int(np.argmax(gaps))
+    weights = outcome.world.weights
+    return 0 if weights is None else int(np.searchsorted(np.cumsum(weights), TELLING))
+
+
+def _noise_command(problem: Problem, case: Any) -> str | None:
+    """Return the `heed noise` command of a claim about orthonormal means with one noisy key."""
+    claim = problem.claim
+    if claim.keys != "gaussian" or not problem.statistical:
+        return None
+    noisy = [name for name in claim.covariance if name != "others"]
+    members = {name: place for place, name in enumerate(problem.members)}
+    if len(noisy) != 1 or claim.covariance.get("others", "0").strip() != "0":
+        return None
+    name = noisy[0]
+    found = re.fullmatch(
+        rf"([\d./]+)\s*\*?\s*mu_{name}\s*\*?\s*mu_{name}\s*(?:\^T|ᵀ|')",
+        claim.covariance[name].strip(),
+    )
+    beta = case.scalars.get("beta")
+    if found is None or beta is None:
+        return None
+    heads = []
+    for text in (claim.query,) if claim.query is not None else claim.heads:
+        inner = re.fullmatch(r"beta\s*\*?\s*\(?([^()]*)\)?", text.strip())
+        if inner is None:
+            return None
+        head = re.sub(r"mu_(\w+)", lambda m: str(members.get(m[1], m[1])), inner[1])
+        heads.append(head.replace(" ", ""))
+    variance = float(Fraction(found[1]))
+    n, d = int(case.scalars["n"]), int(case.scalars.get("d", case.scalars["n"]))
+    return (
+        f"heed noise --n {n} --d {d} --noisy {members[name]} --variance {variance:g} "
+        f"--heads {' '.join(heads)} --beta {beta:g}"
+    )
+
+
+def _command(problem: Problem, world: Any, worst: int) -> str | None:
+    """Return a `heed attend` command with the very numbers of the case."""
+    keys, query = world.families.get("k"), world.symbols.get("q") or world.symbols.get("q_1")
+    if keys is None or query is None or query.kind != "vector" or problem.sequence:
+        return None
+    rows, wanted = _row(keys, worst), _row(query, worst)
+    if rows.shape[0] > MOST_KEYS or rows.shape[1] > MOST_KEYS:
+        if problem.claim.keys != "orthonormal":
+            return None
+        source = f"orthonormal --n {rows.shape[0]} --d {rows.shape[1]}"
+    else:
+        source = "'" + json.dumps([[_short(x) for x in row] for row in rows]) + "'"
+    numbers = " ".join(str(_short(x)) for x in wanted)
+    scale = f" --scale {problem.claim.scale}" if problem.claim.scale != 1 else ""
+    return f"heed attend --keys {source} --query {numbers}{scale}"
+
+
+def _of(value: Value | None, worst: int) -> Any:
+    if value is None:
+        return None
+    row = _row(value, worst)
+    return _plain(float(row)) if np.ndim(row) == 0 else np.asarray(row).tolist()
+
+
+def _row(value: Value, worst: int) -> Any:
+    return value.array[min(worst, len(value.array) - 1)]
+
+
+def _short(value: float) -> Any:
+    rounded = float(f"{float(value):.{SHOWN}g}")
+    return int(rounded) if rounded == round(rounded) and abs(rounded) < 1e15 else rounded
+
+
+def _plain(value: float) -> Any:
+    return int(value) if float(value) == round(float(value)) and abs(value) < 1e15 else float(value)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        if len(value) > 6:
+            return "[" + ", ".join(_words(entry) for entry in value[:6]) + ", …]"
+        return "[" + ", ".join(_words(entry) for entry in value) + "]"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,384 @@
+"""The judge: what can be said about one claim, and on what grounds.
+
+The order is always the same. A theorem or an algebraic derivation settles a claim at once.
+Otherwise cases are searched for a failure, smallest first; a failure that exact arithmetic
+confirms refutes the claim, is shrunk, and a repair is looked for. What survives is enclosed
+by balls over its whole range: if that works it is proved, if not it is supported by as many
+cases as were looked at. No verdict is stronger than its evidence.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from heedful.claims import statistics
+from heedful.claims.algebra import prove_identity
+from heedful.claims.claim import Claim
+from heedful.claims.counterexample import describe
+from heedful.claims.problem import Problem, compile_claim, equations_only
+from heedful.claims.proofs import disproved_from, exact_truth, proved_from, proved_on_ranges
+from heedful.claims.search import Case, Survey, all_cases, outcome_of, survey
+from heedful.claims.shrink import shrink
+from heedful.claims.symbols import Interval
+from heedful.claims.theorems import prove_uniqueness
+from heedful.claims.thresholds import closed_form, rounded_up
+from heedful.claims.verdict import Counterexample, Evidence, Repair, Verdict, Word
+from heedful.claims.worlds import TooFewKeysError
+from heedful.errors import FormulaError
+
+DEFAULT_SECONDS = 10.0
+
+
+def judge(
+    claim: Claim, *, sheet: str = "", seconds: float | None = None, repair: bool = True
+) -> Verdict:
+    """Judge one claim."""
+    start = time.perf_counter()
+    problem = compile_claim(claim)
+    deadline = start + (DEFAULT_SECONDS if seconds is None else seconds)
+    word, evidence, counterexample = _decide(problem, deadline)
+    mended: Repair | None = None
+    if word == "refuted" and repair:
+        from heedful.claims.repair import find_repair
+
+        mended = find_repair(problem, counterexample, deadline)
+    return Verdict(
+        sheet=sheet,
+        id=claim.id,
+        says=claim.says,
+        expects=" and ".join(claim.expect),
+        verdict=word,
+        evidence=evidence,
+        counterexample=counterexample,
+        repair=mended,
+        seconds=round(time.perf_counter() - start, 4),
+        versions=_versions(),
+    )
+
+
+Decision = tuple[Word, Evidence, Counterexample | None]
+
+
+def _decide(problem: Problem, deadline: float) -> Decision:
+    steps = prove_uniqueness(problem)
+    if steps is not None:
+        return "proved", Evidence(method="algebra", statement=steps[-1], steps=steps), None
+    steps = prove_identity(problem)
+    if steps is not None and _well_formed(problem):
+        statement = "The permutation moves through every part: " + steps[-1] + "."
+        return "proved", Evidence(method="algebra", statement=statement, steps=steps), None
+    if problem.noisy:
+        return _decide_noisy(problem, deadline)
+    found = survey(problem, deadline)
+    if found.failures:
+        return _refuted(problem, found)
+    return _survived(problem, found, deadline)
+
+
+def _well_formed(problem: Problem) -> bool:
+    """Algebra sees no sizes: evaluate one case, so that shapes that do not fit are refused."""
+    for case in all_cases(problem, np.random.default_rng(problem.claim.seed)):
+        if len({*case.scalars.values()}) == len(case.scalars) or len(case.scalars) < 2:
+            return outcome_of(problem, case).holds is not False
+    return True
+
+
+def _refuted(problem: Problem, found: Survey) -> Decision:
+    case, outcome = shrink(problem, *min(found.failures, key=_simplicity))
+    counterexample = describe(problem, case, outcome)
+    certain = exact_truth(problem, case) is False
+    statement = counterexample.statement
+    method = "search and exact arithmetic" if certain else "search in float64"
+    numbers: dict[str, Any] = {"gap": counterexample.gap}
+    if problem.large:
+        symbol = problem.large[0]
+        value = case.scalars[symbol]
+        if disproved_from(problem, case, value):
+            statement += f" It fails for every {symbol} ≥ {value:g}."
+            method = "interval arithmetic"
+        else:
+            statement += f" It still fails at {symbol} = 10000."
+    return (
+        "refuted",
+        Evidence(
+            method=method,
+            statement=statement,
+            numbers=numbers,
+            draws=found.looked_at,
+            seed=problem.claim.seed,
+        ),
+        counterexample,
+    )
+
+
+def _survived(problem: Problem, found: Survey, deadline: float) -> Decision:
+    if found.unsure:
+        reason = (
+            f"In {found.unsure} of {found.looked_at} cases the two sides are closer than "
+            "arithmetic can tell apart."
+        )
+        symbolic = _by_letters(problem, found, deadline)
+        if symbolic is not None:
+            return "proved", symbolic, None
+        return "undecided", Evidence(method="search", statement=reason), None
+    symbolic = _by_letters(problem, found, deadline)
+    if symbolic is not None:
+        return "proved", symbolic, None
+    proof = _proof_by_balls(problem, found, deadline)
+    if proof is not None:
+        return "proved", proof, None
+    numbers: dict[str, Any] = {}
+    if found.thresholds:
+        numbers["beta_0"] = {name: round(value, 4) for name, value in found.thresholds.items()}
+    statement = (
+        f"It held in all {found.looked_at} cases looked at; a failure in more than "
+        f"{3 / found.looked_at:.2g} of such cases would have shown with 95 % confidence."
+    )
+    return (
+        "supported",
+        Evidence(
+            method="search",
+            statement=statement,
+            numbers=numbers,
+            draws=found.looked_at,
+            seed=problem.claim.seed,
+        ),
+        None,
+    )
+
+
+def _by_letters(problem: Problem, found: Survey, deadline: float) -> Evidence | None:
+    if not equations_only(problem):
+        return None
+    from heedful.claims.symbolic import prove_symbolically  # SymPy takes 0.3 s to import
+
+    return prove_symbolically(problem, found.cases, deadline)
+
+
+def _proof_by_balls(problem: Problem, found: Survey, deadline: float) -> Evidence | None:
+    """Enclose every case; possible when the cases are all there are, or intervals."""
+    ranges = {
+        name: (domain.low, domain.high)
+        for name, domain in problem.domains.items()
+        if isinstance(domain, Interval)
+    }
+    open_ended = any(not np.isfinite(end) for pair in ranges.values() for end in pair)
+    whole_numbers = any(
+        isinstance(domain, Interval) and domain.integer for domain in problem.domains.values()
+    )
+    if _arbitrary(problem) or open_ended or whole_numbers or problem.small:
+        return None
+    cases = list(all_cases(problem, np.random.default_rng(problem.claim.seed)))
+    fixed = {
+        tuple(sorted((k, v) for k, v in case.scalars.items() if k not in ranges)): case
+        for case in cases
+    }
+    thresholds: dict[str, float] = {}
+    for key, case in fixed.items():
+        if time.perf_counter() > deadline:
+            return None
+        try:
+            if problem.large:
+                label = ", ".join(f"{name}={value:g}" for name, value in key) or "all"
+                if ranges or label not in found.thresholds:
+                    return None
+                bound = rounded_up(found.thresholds[label])
+                if not proved_from(problem, case, bound):
+                    return None
+                thresholds[label] = bound
+            elif ranges:
+                if not proved_on_ranges(problem, case, ranges):
+                    return None
+            elif exact_truth(problem, case) is not True:
+                return None
+        except TooFewKeysError:
+            continue
+    return _proof_evidence(problem, thresholds, ranges, len(fixed))
+
+
+def _proof_evidence(
+    problem: Problem, thresholds: dict[str, float], ranges: dict[str, Any], count: int
+) -> Evidence:
+    if thresholds:
+        symbol = problem.large[0]
+        formula = closed_form(problem, thresholds)
+        shown = "; ".join(f"{name}: {symbol} ≥ {bound:g}" for name, bound in thresholds.items())
+        statement = f"Enclosed for every {symbol} from a bound on ({shown})."
+        if formula is not None:
+            statement += f" The bound is {formula}."
+        numbers: dict[str, Any] = {"beta_0": thresholds}
+        if formula is not None:
+            numbers["beta_0_formula"] = formula
+        return Evidence(method="interval arithmetic", statement=statement, numbers=numbers)
+    where = " and ".join(f"{name} in [{low:g}, {high:g}]" for name, (low, high) in ranges.items())
+    cases = "the only case" if count == 1 else f"all {count} cases"
+    statement = f"Enclosed for all {where}." if where else f"Evaluated with certainty in {cases}."
+    return Evidence(method="interval arithmetic", statement=statement)
+
+
+def _decide_noisy(problem: Problem, deadline: float) -> Decision:
+    weakest: tuple[Case, statistics.Estimate] | None = None
+    proved = True
+    looked_at = 0
+    for case in all_cases(problem, np.random.default_rng(problem.claim.seed)):
+        if time.perf_counter() > deadline:
+            proved = False
+            break
+        at = _at_the_end(problem, case)
+        try:
+            found = statistics.estimate(problem, at)
+        except TooFewKeysError:
+            continue
+        looked_at += 1
+        answer = statistics.enclosed(problem, at) if problem.statistical else None
+        if answer is False or (
+            answer is None and not found.holds and (found.clear or not problem.statistical)
+        ):
+            return _refuted_noisy(problem, at, found, certain=answer is False)
+        proved = proved and answer is True and not problem.large and not problem.small
+        if weakest is None or found.gap + found.error > weakest[1].gap + weakest[1].error:
+            weakest = (at, found)
+    if weakest is None:
+        raise FormulaError(
+            f"{problem.claim.id}.where",
+            "leaves no case to look at",
+            expected="ranges with at least one case",
+        )
+    return _noisy_survivor(problem, weakest[1], proved, looked_at)
+
+
+def _noisy_survivor(
+    problem: Problem, found: statistics.Estimate, proved: bool, looked_at: int
+) -> Decision:
+    numbers = {
+        "left": _finite(found.left),
+        "right": _finite(found.right),
+        "gap": found.gap,
+        "half_width": found.error,
+    }
+    if proved:
+        statement = (
+            f"Enclosed cell by cell over the noisy direction: {found.left:.4g} against "
+            f"{found.right:.4g} in the tightest of {looked_at} cases."
+        )
+        return (
+            "proved",
+            Evidence(method="certified quadrature", statement=statement, numbers=numbers),
+            None,
+        )
+    if not found.clear or not found.holds:
+        statement = (
+            f"The interval of confidence ({found.gap:.3g} ± {found.error:.3g} from "
+            "holding) does not clear the bound; more draws may."
+        )
+        return (
+            "undecided",
+            Evidence(
+                method="draws",
+                statement=statement,
+                numbers=numbers,
+                draws=found.draws,
+                seed=problem.claim.seed,
+            ),
+            None,
+        )
+    way = "quadrature nodes" if found.directions == 1 else "draws"
+    statement = (
+        f"{found.left:.4g} against {found.right:.4g} with {found.draws} {way} in the "
+        f"tightest of {looked_at} cases; the 99 % interval clears the bound."
+    )
+    return (
+        "supported",
+        Evidence(
+            method=way,
+            statement=statement,
+            numbers=numbers,
+            draws=found.draws,
+            seed=problem.claim.seed,
+        ),
+        None,
+    )
+
+
+def _refuted_noisy(
+    problem: Problem, case: Case, found: statistics.Estimate, *, certain: bool
+) -> Decision:
+    counterexample = describe(problem, case, found)
+    if problem.statistical:
+        statement = counterexample.statement
+        method = (
+            "certified quadrature"
+            if certain
+            else ("quadrature" if found.directions == 1 else "draws")
+        )
+    else:
+        _, share = statistics.share_failing(problem, case)
+        statement = f"{counterexample.statement} It fails in {share:.1%} of the draws."
+        method = "quadrature" if found.directions == 1 else "draws"
+    return (
+        "refuted",
+        Evidence(
+            method=method,
+            statement=statement,
+            numbers={
+                "left": _finite(found.left),
+                "right": _finite(found.right),
+                "gap": found.gap,
+                "half_width": found.error,
+            },
+            draws=found.draws,
+            seed=problem.claim.seed,
+        ),
+        counterexample,
+    )
+
+
+def _at_the_end(problem: Problem, case: Case) -> Case:
+    from heedful.claims.symbols import SMALL
+
+    ends = dict.fromkeys(problem.large, 1000.0)
+    return case.with_scalars(**ends, **dict.fromkeys(problem.small, SMALL[-1]))
+
+
+def _arbitrary(problem: Problem) -> bool:
+    from heedful.claims.symbols import Array
+
+    return (
+        problem.claim.keys in ("unit", "any")
+        or any(isinstance(domain, Array) for domain in problem.domains.values())
+        or any(
+            isinstance(domain, Interval) and domain.integer for domain in problem.domains.values()
+        )
+    )
+
+
+def _simplicity(failure: tuple[Case, Any]) -> tuple[float, float]:
+    case, _ = failure
+    numbers = sum(
+        float(np.sum(np.abs(array) + (array != np.round(array)))) for array in case.arrays.values()
+    )
+    return sum(abs(value) for value in case.scalars.values()), numbers
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+@cache
+def _versions() -> dict[str, str]:
+    import importlib.metadata
+
+    from heedful import __version__
+
+    packages = ("numpy", "scipy", "sympy", "python-flint")
+    return {
+        "heedful": __version__,
+        **{package: importlib.metadata.version(package) for package in packages},
+    }
+
+
+__all__ = ["judge"]

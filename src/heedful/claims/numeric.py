@@ -1,0 +1,504 @@
+"""What a formula comes to in one world, in float64, over all its draws at once.
+
+A world is one concrete case: every symbol has a value. Names resolve to bound indices, to
+symbols, or to members of a family: `k_a` is row a of the keys, `alpha_i` entry i of α,
+`x_2` the second vector of the sequence (members count from 1, as in the equations).
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from heedful.attention.operation import softmax as softmax_of
+from heedful.claims import numeric_functions
+from heedful.claims.language import show
+from heedful.claims.language.tree import (
+    Binary,
+    Call,
+    Compare,
+    Entry,
+    Expression,
+    ForAll,
+    Logic,
+    Name,
+    Number,
+    Unary,
+    names_in,
+    walk,
+)
+from heedful.claims.values import (
+    Kind,
+    Truth,
+    Value,
+    add,
+    distance,
+    divide,
+    multiply,
+    power,
+    scalar,
+    transpose,
+)
+from heedful.errors import FormulaError
+
+CONSTANTS = {"pi": math.pi, "e": math.e, "infinity": math.inf}
+ROUNDING = 1e-9
+"""Relative slack of a comparison in float64; what is closer is left to exact arithmetic."""
+MOST_CASES = 4096
+"""Cases of a `for all` that are looked at one by one; beyond, a fixed selection."""
+
+
+@dataclass(frozen=True)
+class World:
+    """One concrete case: every symbol, family and index with its value."""
+
+    symbols: dict[str, Value] = field(default_factory=dict)
+    families: dict[str, Value] = field(default_factory=dict)
+    indices: dict[str, int] = field(default_factory=dict)
+    """Named members (a, b, j, …) with their position, from 0."""
+    scale: float = 1.0
+    width: int = 0
+    base: float = 10000.0
+    tolerance: float = 0.05
+    weights: Any = None
+    """Weights of the draws, when they are nodes of a quadrature; None: all alike."""
+
+    def with_index(self, name: str, position: int, number: float) -> World:
+        """Return the world in which a bound index has a value."""
+        return replace(
+            self,
+            indices={**self.indices, name: position},
+            symbols={**self.symbols, name: scalar(number)},
+        )
+
+
+class Evaluator:
+    """Evaluates formulas in one world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def value(self, node: Expression) -> Value:
+        """Return what an expression comes to, or say which part of it cannot be."""
+        result = self._value(node)
+        if not np.all(np.isfinite(result.array)) and not (
+            isinstance(node, Name) and node.text == "infinity"
+        ):
+            raise FormulaError(
+                "formula",
+                f"{show(node)} is not a finite number",
+                expected="finite numbers",
+                column=node.column or None,
+            )
+        return result
+
+    def truth(self, node: Expression) -> Truth:
+        """Return whether a statement holds, draw by draw."""
+        match node:
+            case Compare():
+                return self._compare(node)
+            case Logic(operator, left, right):
+                return self._logic(operator, left, right)
+            case Unary("not", operand):
+                inner = self.truth(operand)
+                return Truth(~inner.holds, -inner.gap, inner.left, inner.right)
+            case ForAll():
+                return self._for_all(node)
+            case Call("copyable", arguments):
+                return self._copyable(arguments)
+        raise FormulaError(
+            "formula",
+            f"{show(node)} is not a statement",
+            expected="a relation such as alpha_a >= 0.9",
+            column=node.column or None,
+        )
+
+    def _value(self, node: Expression) -> Value:
+        match node:
+            case Number(value):
+                return scalar(float(value))
+            case Name(text):
+                return self._name(text, node.column)
+            case Entry():
+                return self._entry(node)
+            case Unary("-", operand):
+                return multiply(scalar(-1.0), self.value(operand))
+            case Unary("T", operand):
+                return transpose(self.value(operand))
+            case Binary(operator, left, right):
+                return _OPERATORS[operator](self.value(left), self.value(right))
+            case Call():
+                return self._call(node)
+        raise FormulaError(
+            "formula",
+            f"{show(node)} is a statement where a value was expected",
+            column=node.column or None,
+        )
+
+    def _name(self, text: str, column: int) -> Value:
+        world = self.world
+        if text in world.symbols:
+            return world.symbols[text]
+        if text in world.families:
+            return world.families[text]
+        if text in CONSTANTS:
+            return scalar(CONSTANTS[text])
+        base, underscore, member = text.rpartition("_")
+        if underscore and base in world.families:
+            return self._member(world.families[base], self.position(member, text), text)
+        if underscore and base in world.symbols:
+            return self._member(world.symbols[base], self.position(member, text), text)
+        known = [
+            *world.symbols,
+            *world.families,
+            *(f"{name}_{i}" for name in world.families for i in world.indices),
+        ]
+        near = difflib.get_close_matches(text, known, n=1)
+        raise FormulaError(
+            "formula",
+            f"the name {text!r} is not known here",
+            expected=f"one of {', '.join(sorted({*world.symbols, *world.families})[:12])}",
+            way_out=f"did you mean {near[0]!r}?" if near else "declare it under `where` or `let`",
+            column=column or None,
+        )
+
+    def position(self, member: str, text: str) -> int:
+        """Return the position (from 0) of a member written as a name or counted from 1."""
+        if member.isdigit():
+            return int(member) - 1
+        if member in self.world.indices:
+            return self.world.indices[member]
+        raise FormulaError(
+            "formula",
+            f"{text!r} names a member {member!r} that is not known",
+            expected=f"one of {', '.join(self.world.indices) or 'none'}, or a number from 1",
+        )
+
+    def _member(self, family: Value, position: int, text: str) -> Value:
+        if family.kind == "scalar":
+            raise FormulaError(
+                "formula",
+                f"{text!r} is a member of a scalar",
+                expected="a vector, a matrix or a family",
+            )
+        if not 0 <= position < family.shape[0]:
+            raise FormulaError(
+                "formula", f"{text!r} does not exist", expected=f"members 1 to {family.shape[0]}"
+            )
+        kind: Any = "scalar" if family.kind in ("vector", "row") else "vector"
+        return Value(family.array[:, position], kind, family.formal and kind == "vector")
+
+    def _entry(self, node: Entry) -> Value:
+        base = self.value(node.base)
+        for index in node.indices:
+            if isinstance(index, Name) and index.text in self.world.indices:
+                position = self.world.indices[index.text]
+            else:
+                position = numeric_functions.whole(self.value(index), "an index") - 1
+            base = self._member(base, position, show(node))
+        return base
+
+    def _call(self, node: Call) -> Value:
+        name, arguments = node.function, node.arguments
+        if name in ("E", "P", "var", "std", "cov", "quantile"):
+            return self._statistic(node)
+        if name in ("sum", "max", "min", "prod"):
+            return self._binder(name, arguments)
+        if name == "mass":
+            alpha = self._name("alpha", node.column)
+            members = [
+                self._member(alpha, self._member_of(argument), "alpha").array
+                for argument in arguments
+            ]
+            return Value(np.sum(members, axis=0), "scalar")
+        if name in ("weights", "attention"):
+            return self._attention(name, [self.value(argument) for argument in arguments])
+        if name == "phi":
+            width = self.world.width or 2
+            if len(arguments) == 2:
+                width = numeric_functions.whole(self.value(arguments[1]), "a width")
+            return numeric_functions.phi(self.value(arguments[0]), width, self.world.base)
+        if name in numeric_functions.FUNCTIONS:
+            return self._plain_call(numeric_functions.FUNCTIONS[name], name, arguments)
+        if name == "rotate":
+            x, t = (self.value(argument) for argument in arguments[:2])
+            return numeric_functions.rotate(x, t, self.world.base)
+        raise FormulaError("formula", f"{name} is not available here", column=node.column or None)
+
+    def _plain_call(
+        self, function: Callable[..., Value], name: str, arguments: tuple[Expression, ...]
+    ) -> Value:
+        try:
+            return function(*[self.value(argument) for argument in arguments])
+        except TypeError:
+            raise FormulaError("formula", f"{name} got {len(arguments)} arguments") from None
+
+    def _member_of(self, node: Expression) -> int:
+        if isinstance(node, Name):
+            return self.position(node.text, f"alpha_{node.text}")
+        return numeric_functions.whole(self.value(node), "a member") - 1
+
+    def _attention(self, name: str, arguments: list[Value]) -> Value:
+        query = arguments[0]
+        keys = arguments[1] if len(arguments) > 1 else self._name("k", 0)
+        if query.kind not in ("vector", "row") or keys.kind != "matrix":
+            raise FormulaError(
+                "formula",
+                f"{name} of a {query.describe()} over {keys.describe()}",
+                expected="a query vector and keys as rows of a matrix",
+            )
+        if query.shape[0] != keys.shape[1]:
+            raise FormulaError(
+                "formula",
+                f"{name}: the query has dimension {query.shape[0]}",
+                expected=f"the keys have dimension {keys.shape[1]}",
+            )
+        logits = np.matmul(keys.array, query.array[:, :, None])[:, :, 0] * self.world.scale
+        alpha = Value(softmax_of(logits), "vector")
+        if name == "weights":
+            return alpha
+        values = arguments[2] if len(arguments) > 2 else self._name("v", 0)
+        return multiply(transpose(values), alpha)
+
+    def _binder(self, name: str, arguments: tuple[Expression, ...]) -> Value:
+        folds: dict[str, Any] = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod}
+        fold = folds[name]
+        if len(arguments) == 1:
+            x = self.value(arguments[0])
+            if x.kind == "scalar":
+                return x
+            return Value(fold(x.array.reshape(len(x.array), -1), axis=1), "scalar")
+        body, bound = arguments
+        index = next((part.text for part in walk(bound) if isinstance(part, Name)), "")
+        condition = None if isinstance(bound, Name) else bound
+        parts = []
+        kind: Kind = "scalar"
+        formal = False
+        for world in self._cases((index,), condition, body):
+            made = Evaluator(world).value(body)
+            kind, formal = made.kind, made.formal
+            parts.append(made.array)
+        if not parts:
+            raise FormulaError("formula", f"{name} over nothing", expected="at least one member")
+        draws = max(len(part) for part in parts)
+        wide = [np.broadcast_to(part, (draws, *part.shape[1:])) for part in parts]
+        return Value(fold(np.stack(wide), axis=0), kind, formal)
+
+    def _statistic(self, node: Call) -> Value:
+        weights = self._draw_weights(node)
+        if node.function == "P":
+            holds = np.broadcast_to(self.truth(node.arguments[0]).holds, weights.shape)
+            return scalar(float(np.sum(weights * holds)))
+        x = self.value(node.arguments[0])
+        rows = np.broadcast_to(x.array, (len(weights), *x.shape))
+        average = np.tensordot(weights, rows, axes=(0, 0))
+        if node.function == "E":
+            return Value(average[None], x.kind, x.formal)
+        if node.function == "quantile":
+            level = float(self.value(node.arguments[1]).array.flat[0])
+            order = np.argsort(rows, axis=0)
+            place = min(int(np.searchsorted(np.cumsum(weights[order]), level)), len(rows) - 1)
+            return scalar(float(rows[order[place]]))
+        other = x
+        if node.function == "cov":
+            other = self.value(node.arguments[1])
+        second = np.broadcast_to(other.array, (len(weights), *other.shape))
+        second_average = np.tensordot(weights, second, axes=(0, 0))
+        products = ((rows - average) * (second - second_average)).reshape(len(weights), -1)
+        variance = max(0.0, float(np.sum(weights * products.sum(axis=1))))
+        if node.function == "cov":
+            variance = float(np.sum(weights * products.sum(axis=1)))
+        return scalar(math.sqrt(variance) if node.function == "std" else variance)
+
+    def _draw_weights(self, node: Call) -> Any:
+        count = max(
+            (
+                len(value.array)
+                for value in (*self.world.symbols.values(), *self.world.families.values())
+            ),
+            default=1,
+        )
+        weights = np.full(count, 1.0 / count) if self.world.weights is None else self.world.weights
+        if node.given is None:
+            return weights
+        holds = np.broadcast_to(self.truth(node.given).holds, weights.shape)
+        total = float(np.sum(weights * holds))
+        if total <= 0:
+            raise FormulaError(
+                "formula",
+                f"the condition {show(node.given)} never holds",
+                expected="a condition with some probability",
+            )
+        return weights * holds / total
+
+    def _compare(self, node: Compare) -> Truth:
+        left, right = self.value(node.left), self.value(node.right)
+        slack = ROUNDING * (1.0 + _size(left) + _size(right))
+        if node.operator in ("~", "=", "!="):
+            apart = distance(left, right)
+            if node.operator == "~":
+                within = self.world.tolerance
+                if node.within is not None:
+                    within = float(self.value(node.within).array.flat[0])
+                return Truth(apart <= within * (1 + 1e-12) + 1e-15, apart - within, left, right)
+            if node.operator == "=":
+                return Truth(apart <= slack, apart - slack, left, right)
+            return Truth(apart > slack, slack - apart, left, right)
+        if {left.kind, right.kind} != {"scalar"}:
+            raise FormulaError(
+                "formula",
+                f"compares a {left.describe()} and a {right.describe()}",
+                expected="two scalars; use ≈ or = for vectors",
+                column=node.column or None,
+            )
+        gap = left.array - right.array
+        if node.operator in (">", ">="):
+            gap = -gap
+        strict = node.operator in ("<", ">")
+        holds = gap < 0 if strict else gap <= slack
+        return Truth(holds, gap, left, right)
+
+    def _logic(self, operator: str, left: Expression, right: Expression) -> Truth:
+        first = self.truth(left)
+        if operator == "implies":
+            if not np.any(first.holds):
+                return Truth(np.ones_like(first.holds), -np.ones_like(first.gap))
+            second = self.truth(right)
+            gap = np.where(first.holds, second.gap, -np.abs(first.gap))
+            return Truth(~first.holds | second.holds, gap, second.left, second.right)
+        second = self.truth(right)
+        if operator == "and":
+            worse = first if float(np.max(first.gap)) > float(np.max(second.gap)) else second
+            return Truth(
+                first.holds & second.holds,
+                np.maximum(first.gap, second.gap),
+                worse.left,
+                worse.right,
+            )
+        return Truth(
+            first.holds | second.holds, np.minimum(first.gap, second.gap), first.left, first.right
+        )
+
+    def _for_all(self, node: ForAll) -> Truth:
+        worst: Truth | None = None
+        holds, gap = np.asarray([True]), np.asarray([-np.inf])
+        for world in self._cases(node.indices, node.condition, node.body):
+            truth = Evaluator(world).truth(node.body)
+            holds = holds & truth.holds
+            gap = np.maximum(gap, truth.gap)
+            if worst is None or float(np.max(truth.gap)) > float(np.max(worst.gap)):
+                worst = truth
+        if worst is None:
+            return Truth(holds, np.asarray([-1.0]))
+        return Truth(holds, gap, worst.left, worst.right)
+
+    def _cases(
+        self, indices: tuple[str, ...], condition: Expression | None, body: Expression
+    ) -> Iterator[World]:
+        """Yield a world for every value of the bound indices that meets the condition."""
+        ranges = [self._range(index, condition, body) for index in indices]
+        total = math.prod(len(cases) for cases in ranges)
+        chosen = itertools.product(*ranges) if total <= MOST_CASES else _selection(ranges)
+        for case in chosen:
+            world = self.world
+            for index, (position, number) in zip(indices, case, strict=True):
+                world = world.with_index(index, position, number)
+            if condition is None or bool(np.all(_condition(world, condition, indices))):
+                yield world
+
+    def _range(
+        self, index: str, condition: Expression | None, body: Expression
+    ) -> list[tuple[int, float]]:
+        names = names_in(body) | (names_in(condition) if condition is not None else set())
+        for name in sorted(names):
+            base, underscore, member = name.rpartition("_")
+            if underscore and member == index:
+                family = self.world.families.get(base) or self.world.symbols.get(base)
+                if family is not None and family.kind != "scalar":
+                    return [(place, place + 1.0) for place in range(family.shape[0])]
+        for part in walk(body):
+            if isinstance(part, Entry) and any(
+                isinstance(inner, Name) and inner.text == index for inner in part.indices
+            ):
+                count = self._entry_count(part)
+                return [(place, place + 1.0) for place in range(count)]
+        bound = self._bound(index, condition)
+        return [(place, float(place)) for place in range(bound)]
+
+    def _entry_count(self, part: Entry) -> int:
+        base = self.value(part.base)
+        return base.shape[0]
+
+    def _bound(self, index: str, condition: Expression | None) -> int:
+        for part in walk(condition) if condition is not None else ():
+            if isinstance(part, Compare) and self._bounds(part, index):
+                limit = float(self.value(part.right).array.flat[0])
+                return round(limit) + (1 if part.operator == "<=" else 0)
+        for part in walk(condition) if condition is not None else ():
+            if isinstance(part, Compare) and part.operator in ("<", "<="):
+                return round(float(self.value(part.right).array.flat[0])) + (
+                    1 if part.operator == "<=" else 0
+                )
+        raise FormulaError(
+            "formula",
+            f"the index {index!r} has no range",
+            expected=f"a bound such as `{index} < T`",
+        )
+
+    def _bounds(self, part: Compare, index: str) -> bool:
+        known = not isinstance(part.right, Name) or part.right.text in self.world.symbols
+        own = isinstance(part.left, Name) and part.left.text == index
+        return part.operator in ("<", "<=") and own and known
+
+    def _copyable(self, arguments: tuple[Expression, ...]) -> Truth:
+        from heedful.attention.copyable import certify
+
+        keys = self._name("k", 0)
+        position = self._member_of(arguments[0])
+        answers = [certify(rows, position).verdict == "outside" for rows in keys.array]
+        holds = np.asarray(answers, dtype=bool)
+        return Truth(holds, np.where(holds, -1.0, 1.0))
+
+
+def _condition(world: World, condition: Expression, indices: tuple[str, ...]) -> Any:
+    """Evaluate a condition on indices; index names compare as positions."""
+    evaluator = Evaluator(_index_world(world, condition))
+    return evaluator.truth(condition).holds
+
+
+def _index_world(world: World, condition: Expression) -> World:
+    named = {
+        name: scalar(world.indices[name] + 1.0)
+        for name in names_in(condition)
+        if name in world.indices and name not in world.symbols
+    }
+    return replace(world, symbols={**world.symbols, **named})
+
+
+def _selection(ranges: list[list[tuple[int, float]]]) -> Iterator[tuple[tuple[int, float], ...]]:
+    """A fixed choice of cases when there are too many: the small ones, the ends, random ones."""
+    rng = np.random.default_rng(0)
+    small = [cases[: max(2, int(MOST_CASES ** (1 / len(ranges)) / 2))] for cases in ranges]
+    yield from itertools.product(*small)
+    for _ in range(MOST_CASES // 2):
+        yield tuple(cases[int(rng.integers(len(cases)))] for cases in ranges)
+
+
+def _size(x: Value) -> Any:
+    flat = np.abs(x.array.reshape(len(x.array), -1))
+    return np.sqrt((flat**2).sum(axis=1))
+
+
+_OPERATORS: dict[str, Callable[[Value, Value], Value]] = {
+    "+": add,
+    "-": lambda x, y: add(x, y, -1.0),
+    "*": multiply,
+    "/": divide,
+    "^": power,
+}

@@ -1,0 +1,423 @@
+"""A claim made ready: its formulas parsed, its definitions expanded, its symbols declared.
+
+A problem knows how to build the worlds in which its formulas can be evaluated: one world a
+case, with as many draws as its noise needs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from heedful.claims.claim import Claim
+from heedful.claims.language import FUNCTIONS, parse, parse_value
+from heedful.claims.language.rewrite import substitute
+from heedful.claims.language.tree import (
+    Binary,
+    Call,
+    Compare,
+    Entry,
+    Expression,
+    ForAll,
+    Logic,
+    Name,
+    Unary,
+    names_in,
+    walk,
+)
+from heedful.claims.symbols import Array, Domain, Interval, Large, Small, Values, domain_of
+from heedful.errors import FormulaError
+
+KEY_KINDS = ("orthonormal", "unit", "any", "gaussian")
+DEFAULT_SIZES = {"n": (2, 3, 5, 10), "d": (2, 3), "T": (2, 3, 5)}
+MOST_NODES = 20_000
+FAMILIES = ("k", "v", "mu", "x", "q", "c", "alpha")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A claim whose formulas have been read."""
+
+    claim: Claim
+    expectations: tuple[Expression, ...]
+    given: Expression | None
+    heads: tuple[Expression, ...]
+    sequence: tuple[Expression, ...]
+    matrices: dict[str, Expression]
+    covariance: dict[str, Expression]
+    definitions: dict[str, Expression]
+    domains: dict[str, Domain]
+    key_rows: tuple[Expression, ...]
+    value_rows: tuple[Expression, ...]
+
+    @cached_property
+    def statement(self) -> Expression:
+        """All expectations joined, under the condition if there is one."""
+        whole = self.expectations[0]
+        for part in self.expectations[1:]:
+            whole = Logic("and", whole, part)
+        if self.given is None or self.statistical:
+            return whole
+        return Logic("implies", self.given, whole)
+
+    @cached_property
+    def statistical(self) -> bool:
+        """Whether the claim speaks about a distribution: E, P, var, std, cov, quantile."""
+        return any(
+            isinstance(node, Call) and node.function in ("E", "P", "var", "std", "cov", "quantile")
+            for part in self.expectations
+            for node in walk(part)
+        )
+
+    @cached_property
+    def noisy(self) -> bool:
+        """Whether anything is drawn from a distribution."""
+        return self.claim.keys == "gaussian" or any(
+            isinstance(domain, Array) and domain.random for domain in self.domains.values()
+        )
+
+    @cached_property
+    def trees(self) -> tuple[Expression, ...]:
+        """Every formula of the claim."""
+        optional = () if self.given is None else (self.given,)
+        return (
+            *self.expectations,
+            *optional,
+            *self.heads,
+            *self.sequence,
+            *self.matrices.values(),
+            *self.covariance.values(),
+            *self.definitions.values(),
+            *self.key_rows,
+            *self.value_rows,
+        )
+
+    @cached_property
+    def members(self) -> tuple[str, ...]:
+        """The named members (a, b, j, …) in the order in which they appear."""
+        bound = {index for tree in self.trees for index in _bound_indices(tree)}
+        found: dict[str, None] = {}
+        for tree in self.trees:
+            for node in walk(tree):
+                for member in _members_of(node, set(self.domains)):
+                    if member not in bound:
+                        found.setdefault(member)
+        for index in self.covariance:
+            if index != "others":
+                found.setdefault(index)
+        return tuple(found)
+
+    @cached_property
+    def large(self) -> tuple[str, ...]:
+        """The symbols that are as large as one likes."""
+        return tuple(name for name, domain in self.domains.items() if isinstance(domain, Large))
+
+    @cached_property
+    def small(self) -> tuple[str, ...]:
+        """The symbols that are as small as one likes."""
+        return tuple(name for name, domain in self.domains.items() if isinstance(domain, Small))
+
+    def scalar_cases(self, rng: np.random.Generator, most: int = 200) -> Iterator[dict[str, float]]:
+        """Yield values for every scalar that is neither large nor small, smallest first."""
+        choices: dict[str, tuple[float, ...]] = {}
+        for name, domain in self.domains.items():
+            if isinstance(domain, Values):
+                choices[name] = domain.numbers
+            elif isinstance(domain, Interval):
+                choices[name] = domain.examples(rng, 12)
+        names = list(choices)
+        combinations = itertools.islice(itertools.product(*choices.values()), 20_000)
+        cases = [dict(zip(names, combination, strict=True)) for combination in combinations]
+        cases.sort(key=lambda case: sum(abs(value) for value in case.values()))
+        if len(cases) > most:
+            # Keep the smallest, and an even selection of the rest up to the largest.
+            places = np.unique(np.linspace(0, len(cases) - 1, most).round().astype(int))
+            cases = [cases[place] for place in places]
+        yield from cases
+
+    def sizes(self, case: Mapping[str, float]) -> dict[str, int]:
+        """Return the whole numbers of a case: what may be the size of an array."""
+        found = {name: int(value) for name, value in case.items() if value == round(value)}
+        if "n" in found and "d" not in found:
+            found["d"] = found["n"]
+        return found
+
+
+def compile_claim(claim: Claim) -> Problem:
+    """Read every formula of a claim, or say where it cannot be read."""
+    functions, definitions = _definitions(claim)
+    arities = {name: len(parameters) for name, (parameters, _) in functions.items()}
+
+    def read(text: Any, field: str, *, statement: bool = False) -> Expression:
+        if not isinstance(text, str):
+            text = str(text)
+        reader = parse if statement else parse_value
+        try:
+            tree = reader(text, functions=arities)
+        except FormulaError as error:
+            raise FormulaError(
+                f"{claim.id}.{field}",
+                error.problem,
+                expected=error.expected,
+                way_out=error.way_out,
+                column=error.column,
+            ) from None
+        return _expand(tree, functions, field)
+
+    if not claim.expect:
+        raise FormulaError(claim.id, "expects nothing", expected="a formula under `expect`")
+    expectations = tuple(
+        read(text, f"expect[{place}]" if len(claim.expect) > 1 else "expect", statement=True)
+        for place, text in enumerate(claim.expect)
+    )
+    given = None if claim.given is None else read(claim.given, "given", statement=True)
+    if given is not None:
+        expectations = tuple(_with_given(tree, given) for tree in expectations)
+    heads = (claim.query,) if claim.query is not None else claim.heads
+    problem = Problem(
+        claim=claim,
+        expectations=expectations,
+        given=given,
+        heads=tuple(read(text, f"heads[{place}]") for place, text in enumerate(heads)),
+        sequence=tuple(read(text, f"sequence[{i}]") for i, text in enumerate(claim.sequence)),
+        matrices={name: read(text, f"matrices.{name}") for name, text in claim.matrices.items()},
+        covariance={
+            name: read(text, f"covariance.{name}") for name, text in claim.covariance.items()
+        },
+        definitions={name: read(text, f"let.{name}") for name, text in definitions.items()},
+        domains=_domains(claim),
+        key_rows=_rows(claim.keys, "keys", read),
+        value_rows=_rows(claim.values, "values", read),
+    )
+    _check(problem)
+    return problem
+
+
+_FUNCTION = re.compile(r"\s*([A-Za-z]\w*)\s*\(([^()]*)\)\s*")
+
+
+def _definitions(
+    claim: Claim,
+) -> tuple[dict[str, tuple[tuple[str, ...], Expression]], dict[str, str]]:
+    """Split `let` into functions (parsed) and names (still text)."""
+    headers: dict[str, tuple[tuple[str, ...], str]] = {}
+    names: dict[str, str] = {}
+    for key, text in claim.let.items():
+        if found := _FUNCTION.fullmatch(key):
+            parameters = tuple(part.strip() for part in found[2].split(",") if part.strip())
+            if found[1] in FUNCTIONS:
+                raise FormulaError(
+                    f"{claim.id}.let",
+                    f"{found[1]!r} is already a function",
+                    expected="another name",
+                )
+            headers[found[1]] = (parameters, text)
+        else:
+            names[key.strip()] = text
+    arities = {name: len(parameters) for name, (parameters, _) in headers.items()}
+    functions = {
+        name: (parameters, parse_value(str(text), functions=arities))
+        for name, (parameters, text) in headers.items()
+    }
+    return functions, names
+
+
+def _expand(
+    tree: Expression,
+    functions: Mapping[str, tuple[tuple[str, ...], Expression]],
+    field: str,
+    depth: int = 0,
+) -> Expression:
+    """Replace every call of a sheet's own function by its body."""
+    if depth > 20:
+        raise FormulaError(field, "a definition refers to itself", expected="no circles")
+    calls = [node for node in walk(tree) if isinstance(node, Call) and node.function in functions]
+    if not calls:
+        if sum(1 for _ in walk(tree)) > MOST_NODES:
+            raise FormulaError(
+                field, f"expands to more than {MOST_NODES} parts", expected="smaller definitions"
+            )
+        return tree
+
+    def rebuilt(node: Expression) -> Expression:
+        made = _map_children(node, rebuilt)
+        if isinstance(made, Call) and made.function in functions:
+            parameters, body = functions[made.function]
+            if len(parameters) != len(made.arguments):
+                raise FormulaError(
+                    field,
+                    f"{made.function} got {len(made.arguments)} arguments",
+                    expected=f"{len(parameters)}",
+                    column=made.column or None,
+                )
+            return substitute(body, dict(zip(parameters, made.arguments, strict=True)))
+        return made
+
+    return _expand(rebuilt(tree), functions, field, depth + 1)
+
+
+def _map_children(node: Expression, change: Any) -> Expression:
+    match node:
+        case Entry(base, indices, column):
+            return Entry(change(base), tuple(change(index) for index in indices), column)
+        case Unary(operator, operand, column):
+            return Unary(operator, change(operand), column)
+        case Binary(operator, left, right, column):
+            return Binary(operator, change(left), change(right), column)
+        case Call(function, arguments, given, column):
+            return Call(
+                function,
+                tuple(change(part) for part in arguments),
+                None if given is None else change(given),
+                column,
+            )
+        case Compare(operator, left, right, within, column):
+            return Compare(
+                operator,
+                change(left),
+                change(right),
+                None if within is None else change(within),
+                column,
+            )
+        case Logic(operator, left, right, column):
+            return Logic(operator, change(left), change(right), column)
+        case ForAll(indices, condition, body, column):
+            return ForAll(
+                indices, None if condition is None else change(condition), change(body), column
+            )
+    return node
+
+
+def _with_given(tree: Expression, given: Expression) -> Expression:
+    """Put a claim's condition inside every statistic that has none of its own."""
+    made = _map_children(tree, lambda part: _with_given(part, given))
+    if (
+        isinstance(made, Call)
+        and made.given is None
+        and made.function in ("E", "P", "var", "std", "cov", "quantile")
+    ):
+        return Call(made.function, made.arguments, given, made.column)
+    return made
+
+
+def _domains(claim: Claim) -> dict[str, Domain]:
+    specs = dict(claim.where)
+    if claim.keys is not None and not isinstance(claim.keys, list | tuple):
+        specs.setdefault("n", list(DEFAULT_SIZES["n"]))
+        if claim.keys in ("unit", "any"):
+            specs.setdefault("d", list(DEFAULT_SIZES["d"]))
+    width = claim.positions.get("width")
+    if width is not None:
+        specs.setdefault("d", width)
+    domains = {name: domain_of(name, spec) for name, spec in specs.items()}
+    for domain in tuple(domains.values()):
+        if isinstance(domain, Array):
+            for part in domain.shape:
+                size = part.lstrip("0123456789* ")
+                if size and size not in domains:
+                    domains[size] = domain_of(size, list(DEFAULT_SIZES.get(size, (2, 3))))
+    return domains
+
+
+def _rows(given: Any, field: str, read: Any) -> tuple[Expression, ...]:
+    if not isinstance(given, list | tuple):
+        return ()
+    rows = []
+    for place, row in enumerate(given):
+        if isinstance(row, list | tuple):
+            entries = ", ".join(str(entry) for entry in row)
+            row = f"concat({entries})" if entries else ""
+        rows.append(read(row, f"{field}[{place}]"))
+    return tuple(rows)
+
+
+def _check(problem: Problem) -> None:
+    claim = problem.claim
+    if (
+        claim.keys is not None
+        and not isinstance(claim.keys, list | tuple)
+        and (claim.keys not in KEY_KINDS)
+    ):
+        raise FormulaError(
+            f"{claim.id}.keys",
+            f"{str(claim.keys)[:60]!r} is not known",
+            expected=f"one of {', '.join(KEY_KINDS)}, or rows of numbers",
+        )
+    if claim.query is not None and claim.heads:
+        raise FormulaError(
+            f"{claim.id}.query", "is given together with `heads`", expected="one of the two"
+        )
+    if problem.heads and claim.keys is None:
+        raise FormulaError(
+            f"{claim.id}.query",
+            "is given without `keys`",
+            expected='for instance keys = "orthonormal"',
+        )
+    if len(problem.large) > 1:
+        raise FormulaError(
+            f"{claim.id}.where",
+            f"has {len(problem.large)} large symbols",
+            expected="at most one; write the others in terms of it",
+        )
+
+
+def _bound_indices(tree: Expression) -> Iterator[str]:
+    for node in walk(tree):
+        if isinstance(node, ForAll):
+            yield from node.indices
+        if (
+            isinstance(node, Call)
+            and node.function in ("sum", "max", "min", "prod")
+            and (len(node.arguments) == 2)
+        ):
+            first = next((part for part in walk(node.arguments[1]) if isinstance(part, Name)), None)
+            if first is not None:
+                yield first.text
+
+
+def _members_of(node: Expression, symbols: set[str]) -> Iterator[str]:
+    if isinstance(node, Name):
+        base, underscore, member = node.text.rpartition("_")
+        if (
+            underscore
+            and not member.isdigit()
+            and node.text not in symbols
+            and (base in FAMILIES or base in symbols)
+        ):
+            yield member
+    if isinstance(node, Entry):
+        for index in node.indices:
+            if isinstance(index, Name) and index.text not in symbols:
+                yield index.text
+    if isinstance(node, Call) and node.function in ("mass", "copyable"):
+        for argument in node.arguments:
+            if isinstance(argument, Name) and argument.text not in symbols:
+                yield argument.text
+
+
+def mentions(problem: Problem, *names: str) -> bool:
+    """Tell whether any formula uses one of these names, or a member of them."""
+    used = {name for tree in problem.trees for name in names_in(tree)}
+    return any(name in used or any(u.startswith(f"{name}_") for u in used) for name in names)
+
+
+def equations_only(problem: Problem) -> bool:
+    """Tell whether the claim consists of equations and nothing else."""
+    return all(_is_equation(tree) for tree in problem.expectations)
+
+
+def _is_equation(node: Expression) -> bool:
+    match node:
+        case Logic("and", left, right):
+            return _is_equation(left) and _is_equation(right)
+        case ForAll(_, _, body):
+            return _is_equation(body)
+        case Compare("=", _, _):
+            return True
+    return False

@@ -1,0 +1,301 @@
+"""Proofs by ball arithmetic: a statement enclosed over whole ranges of its symbols."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from flint import arb, ctx
+
+from heedful.claims.balls import Ball, NotEnclosed, Span
+from heedful.claims.problem import Problem
+from heedful.claims.rigorous import (
+    BallEvaluator,
+    BallWorld,
+    Enclosure,
+    add,
+    lift,
+    multiply,
+    scalar,
+    transpose,
+)
+
+if TYPE_CHECKING:
+    from heedful.claims.search import Case
+
+PRECISIONS = (128, 512, 4096)
+"""Bits tried in turn; a weight such as exp(−1000) needs the last."""
+MOST_BOXES = 4000
+
+
+def exact_truth(problem: Problem, case: Case) -> bool | None:
+    """Return whether a claim holds in one case, with certainty, or None."""
+    for bits in PRECISIONS:
+        with _precision(bits):
+            try:
+                scalars = {name: Ball.exact(value) for name, value in case.scalars.items()}
+                world = ball_world(problem, scalars, case.arrays, case.scalars)
+                answer = BallEvaluator(world).truth(problem.statement)
+            except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
+                return None
+        if answer is not None:
+            return answer
+    return None
+
+
+def proved_from(problem: Problem, case: Case, beta_0: float) -> bool:
+    """Tell whether a claim is proved for every value of its large symbol from β₀ on."""
+    (symbol,) = problem.large
+    with _precision(PRECISIONS[0]):
+        try:
+            if _along(problem, case, symbol, beta_0, None) is True:
+                return True
+            # Everything beyond a point at once, and the stretch before it piece by piece.
+            far = max(2.0 * beta_0, beta_0 + 20.0)
+            return _along(problem, case, symbol, far, None) is True and _piecewise(
+                problem, case, symbol, beta_0, far
+            )
+        except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
+            return False
+
+
+def disproved_from(problem: Problem, case: Case, beta_0: float) -> bool:
+    """Tell whether a claim is proved to FAIL for every value of its large symbol from β₀ on."""
+    (symbol,) = problem.large
+    with _precision(PRECISIONS[0]):
+        try:
+            return _along(problem, case, symbol, beta_0, None) is False
+        except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
+            return False
+
+
+def proved_on_ranges(
+    problem: Problem, case: Case, ranges: Mapping[str, tuple[float, float]], seconds: float = 3.0
+) -> bool:
+    """Tell whether a claim is proved for every value of its interval symbols."""
+    with _precision(PRECISIONS[0]):
+        try:
+            if len(ranges) == 1:
+                ((symbol, (low, high)),) = ranges.items()
+                return _piecewise(problem, case, symbol, low, high)
+            return _proved_on_box(problem, case, dict(ranges), time.perf_counter() + seconds)
+        except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
+            return False
+
+
+def limit_weights(problem: Problem, case: Case) -> list[float] | None:
+    """Return the coefficients of c on the values as the large symbol grows without bound."""
+    (symbol,) = problem.large
+    with _precision(PRECISIONS[0]):
+        try:
+            world = _lettered(problem, case, symbol, 1e6, None)
+            output = world.symbols.get("c")
+            if output is None or not output.formal:
+                return None
+            return [float(entry.flat().mid()) for entry in output.entries]
+        except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
+            return None
+
+
+def ball_world(
+    problem: Problem,
+    scalars: Mapping[str, Ball],
+    arrays: Mapping[str, Any],
+    numbers: Mapping[str, float],
+    *,
+    keys: Enclosure | None = None,
+) -> BallWorld:
+    """Build the world of a box of cases; `numbers` gives the sizes, `keys` replaces the keys."""
+    sizes = problem.sizes(numbers)
+    symbols = {name: Enclosure(ball, "scalar") for name, ball in scalars.items()}
+    symbols.update({name: lift(np.asarray(array)) for name, array in arrays.items() if name != "k"})
+    if "d" in sizes:
+        symbols.setdefault("d", scalar(sizes["d"]))
+        symbols.setdefault("I", lift(np.eye(sizes["d"])))
+    world = BallWorld(
+        symbols=symbols,
+        indices={name: place for place, name in enumerate(problem.members)},
+        tolerance=float(problem.claim.tolerance),
+        width=sizes.get("d", 2),
+        base=float(problem.claim.positions.get("base", 10000.0)),
+    )
+    if problem.claim.keys is not None:
+        world = _with_keys(problem, world, sizes, arrays, keys)
+    if problem.sequence:
+        world = _with_sequence(problem, world)
+    elif problem.claim.keys is not None:
+        world = _with_heads(problem, world)
+    for name, tree in problem.definitions.items():
+        made = BallEvaluator(world).value(tree)
+        world = replace(world, symbols={**world.symbols, name: made})
+    return world
+
+
+def _with_keys(
+    problem: Problem,
+    world: BallWorld,
+    sizes: Mapping[str, int],
+    arrays: Mapping[str, Any],
+    keys: Enclosure | None,
+) -> BallWorld:
+    families = dict(world.families)
+    if problem.key_rows:
+        evaluator = BallEvaluator(world)
+        rows = Enclosure([list(evaluator.value(row).entries) for row in problem.key_rows], "matrix")
+        families["k"] = rows
+    elif problem.claim.keys in ("unit", "any"):
+        families["k"] = lift(np.asarray(arrays["k"]))
+    else:
+        families["k"] = lift(np.eye(sizes["n"], sizes["d"]))
+    if problem.claim.keys == "gaussian":
+        families["mu"] = families["k"]
+        if keys is None:
+            raise NotEnclosed("random keys")
+    if keys is not None:
+        families["k"] = keys
+    count = len(families["k"].entries)
+    if problem.value_rows:
+        evaluator = BallEvaluator(replace(world, families=families))
+        families["v"] = Enclosure(
+            [list(evaluator.value(row).entries) for row in problem.value_rows], "matrix"
+        )
+    elif problem.claim.values == "keys":
+        families["v"] = families["k"]
+    else:
+        families["v"] = lift(np.eye(count), formal=True)
+    symbols = {**world.symbols}
+    symbols.setdefault("n", scalar(count))
+    symbols.setdefault("d", scalar(len(families["k"].entries[0])))
+    return replace(
+        world,
+        families=families,
+        symbols=symbols,
+        scale=_scale(problem, len(families["k"].entries[0])),
+    )
+
+
+def _scale(problem: Problem, dimension: int) -> Ball:
+    if problem.claim.scale == "sqrt_d":
+        return Ball(arb(1) / arb(dimension).sqrt())
+    return Ball.exact(float(problem.claim.scale))
+
+
+def _with_heads(problem: Problem, world: BallWorld) -> BallWorld:
+    if not problem.heads:
+        return world
+    evaluator = BallEvaluator(world)
+    queries = [evaluator.value(tree) for tree in problem.heads]
+    alphas = [evaluator.attention("weights", [query]) for query in queries]
+    outputs = [multiply(transpose(world.families["v"]), alpha) for alpha in alphas]
+    share = (
+        scalar(1)
+        if len(queries) == 1
+        else Enclosure(Ball.exact(1) / Ball.exact(len(queries)), "scalar")
+    )
+    alpha, output = alphas[0], outputs[0]
+    for more_alpha, more_output in zip(alphas[1:], outputs[1:], strict=True):
+        alpha, output = add(alpha, more_alpha), add(output, more_output)
+    symbols = {**world.symbols, "c": multiply(share, output)}
+    families = {**world.families, "alpha": multiply(share, alpha)}
+    if len(queries) == 1:
+        symbols["q"] = queries[0]
+    for place, (query, each, out) in enumerate(zip(queries, alphas, outputs, strict=True), 1):
+        symbols[f"q_{place}"] = query
+        symbols[f"c_{place}"] = out
+        families[f"alpha{place}"] = each
+    return replace(world, symbols=symbols, families=families)
+
+
+def _with_sequence(problem: Problem, world: BallWorld) -> BallWorld:
+    evaluator = BallEvaluator(world)
+    x = Enclosure([list(evaluator.value(row).entries) for row in problem.sequence], "matrix")
+    families = {**world.families, "x": x}
+    for name, family in (("K", "k"), ("Q", "q"), ("V", "v")):
+        tree = problem.matrices.get(name)
+        families[family] = x if tree is None else multiply(x, transpose(evaluator.value(tree)))
+    world = replace(world, families=families, scale=_scale(problem, len(x.entries[0])))
+    inner = BallEvaluator(world)
+    rows = [
+        inner.attention("weights", [Enclosure(query, "vector"), families["k"]]).entries
+        for query in families["q"].entries
+    ]
+    alpha = Enclosure(rows, "matrix")
+    families = {**families, "alpha": alpha, "c": multiply(alpha, families["v"])}
+    return replace(world, families=families)
+
+
+def _lettered(
+    problem: Problem, case: Case, symbol: str, low: float, high: float | None
+) -> BallWorld:
+    """Return the world in which one symbol stays a letter that runs over a span."""
+    scalars = {name: Ball.exact(value) for name, value in case.scalars.items()}
+    scalars[symbol] = Ball.letter(Span.of(low, high))
+    numbers = {name: value for name, value in case.scalars.items() if name != symbol}
+    return ball_world(problem, scalars, case.arrays, numbers)
+
+
+def _along(
+    problem: Problem, case: Case, symbol: str, low: float, high: float | None
+) -> bool | None:
+    return BallEvaluator(_lettered(problem, case, symbol, low, high)).truth(problem.statement)
+
+
+def _piecewise(problem: Problem, case: Case, symbol: str, low: float, high: float) -> bool:
+    pieces = [(low, high)]
+    for _ in range(MOST_BOXES):
+        if not pieces:
+            return True
+        first, last = pieces.pop()
+        answer = _along(problem, case, symbol, first, last)
+        if answer is False or last - first < 1e-7 * max(1.0, abs(last)):
+            return answer is True and not pieces
+        if answer is None:
+            middle = (first + last) / 2
+            pieces += [(first, middle), (middle, last)]
+    return False
+
+
+def _proved_on_box(
+    problem: Problem, case: Case, ranges: dict[str, tuple[float, float]], deadline: float
+) -> bool:
+    boxes = [ranges]
+    done = 0
+    while boxes:
+        box = boxes.pop()
+        done += 1
+        if done > MOST_BOXES or time.perf_counter() > deadline:
+            return False
+        scalars = {name: Ball.exact(value) for name, value in case.scalars.items()}
+        scalars.update({name: Ball.between(low, high) for name, (low, high) in box.items()})
+        numbers = {name: value for name, value in case.scalars.items() if name not in box}
+        try:
+            world = ball_world(problem, scalars, case.arrays, numbers)
+            answer = BallEvaluator(world).truth(problem.statement)
+        except NotEnclosed:
+            answer = None
+        if answer is True:
+            continue
+        widest = max(box, key=lambda name: box[name][1] - box[name][0])
+        low, high = box[widest]
+        if answer is False or high - low < 1e-7 * max(1.0, abs(high)):
+            return False
+        middle = (low + high) / 2
+        boxes += [{**box, widest: (low, middle)}, {**box, widest: (middle, high)}]
+    return True
+
+
+class _precision:  # noqa: N801 - reads as a verb: with _precision(128)
+    """Work with a number of bits inside this block."""
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    def __enter__(self) -> None:
+        self.before = ctx.prec
+        ctx.prec = self.bits
+
+    def __exit__(self, *_: object) -> None:
+        ctx.prec = self.before

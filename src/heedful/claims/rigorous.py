@@ -1,0 +1,547 @@
+"""What a formula comes to in ball arithmetic: the evaluator behind every proof by intervals.
+
+It mirrors `numeric`, entry by entry, on lists of balls. A statement comes out True, False or
+None: None means that the balls are too wide to tell.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from heedful.claims import balls
+from heedful.claims.balls import Ball, NotEnclosed
+from heedful.claims.language.tree import (
+    Binary,
+    Call,
+    Compare,
+    Entry,
+    Expression,
+    ForAll,
+    Logic,
+    Name,
+    Number,
+    Unary,
+    names_in,
+    walk,
+)
+from heedful.claims.values import Kind
+
+MOST_CASES = 5000
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """A scalar, vector, row or matrix of balls."""
+
+    entries: Any
+    """A Ball, a list of them, or a list of lists."""
+    kind: Kind
+    formal: bool = False
+
+
+@dataclass(frozen=True)
+class BallWorld:
+    """One case, or a whole box of cases, with every symbol enclosed."""
+
+    symbols: dict[str, Enclosure] = field(default_factory=dict)
+    families: dict[str, Enclosure] = field(default_factory=dict)
+    indices: dict[str, int] = field(default_factory=dict)
+    scale: Ball = field(default_factory=lambda: Ball.exact(1))
+    tolerance: float = 0.05
+    width: int = 0
+    base: float = 10000.0
+
+    def with_index(self, name: str, position: int, number: int) -> BallWorld:
+        """Return the world in which a bound index has a value."""
+        return replace(
+            self,
+            indices={**self.indices, name: position},
+            symbols={**self.symbols, name: scalar(number)},
+        )
+
+
+def scalar(value: float | int | Fraction) -> Enclosure:
+    """Return an exact constant."""
+    return Enclosure(Ball.exact(value), "scalar")
+
+
+def lift(array: Any, *, formal: bool = False) -> Enclosure:
+    """Return an array of floats as exact balls."""
+    if array.ndim == 0:
+        return Enclosure(_exactly(float(array)), "scalar")
+    if array.ndim == 1:
+        return Enclosure([_exactly(x) for x in array.tolist()], "vector", formal)
+    return Enclosure([[_exactly(x) for x in row] for row in array.tolist()], "matrix", formal)
+
+
+def _exactly(x: float) -> Ball:
+    return balls.ZERO if x == 0.0 else balls.ONE if x == 1.0 else Ball.exact(x)
+
+
+class BallEvaluator:
+    """Evaluates formulas in one ball world."""
+
+    def __init__(self, world: BallWorld) -> None:
+        self.world = world
+
+    def truth(self, node: Expression) -> bool | None:
+        """Return whether a statement holds everywhere (True), nowhere (False), or None."""
+        match node:
+            case Compare():
+                return self._compare(node)
+            case Logic(operator, left, right):
+                return _join(operator, self.truth(left), lambda: self.truth(right))
+            case Unary("not", operand):
+                inner = self.truth(operand)
+                return None if inner is None else not inner
+            case ForAll(indices, condition, body):
+                verdict: bool | None = True
+                for world in self._cases(indices, condition, body):
+                    part = BallEvaluator(world).truth(body)
+                    if part is False:
+                        return False
+                    verdict = None if part is None else verdict
+                return verdict
+        raise NotEnclosed("a statement of another kind")
+
+    def value(self, node: Expression) -> Enclosure:
+        """Return the enclosure of an expression."""
+        match node:
+            case Number(value):
+                return scalar(value)
+            case Name(text):
+                return self._name(text)
+            case Entry(base, indices):
+                return self._entry(base, indices)
+            case Unary("-", operand):
+                return multiply(scalar(-1), self.value(operand))
+            case Unary("T", operand):
+                return transpose(self.value(operand))
+            case Binary(operator, left, right):
+                return self._binary(operator, self.value(left), right)
+            case Call(function, arguments, given):
+                if given is not None:
+                    raise NotEnclosed("a conditional statistic")
+                return self._call(function, arguments)
+        raise NotEnclosed("a statement where a value was expected")
+
+    def _binary(self, operator: str, left: Enclosure, right_node: Expression) -> Enclosure:
+        right = self.value(right_node)
+        if operator == "+":
+            return add(left, right)
+        if operator == "-":
+            return add(left, multiply(scalar(-1), right))
+        if operator == "*":
+            return multiply(left, right)
+        if operator == "/":
+            return _each(left, lambda x: x / right.entries)
+        base = left.entries.flat() if left.kind == "scalar" else None
+        if base is None or right.kind != "scalar":
+            raise NotEnclosed("a power of something that is no scalar")
+        exponent = right.entries.flat()
+        if exponent.is_integer() and abs(exponent) < 64:
+            return Enclosure(Ball(base ** int(exponent.unique_fmpz())), "scalar")
+        if not base > 0:
+            raise NotEnclosed("a fractional power of what may be negative")
+        return Enclosure(Ball(base**exponent), "scalar")
+
+    def _name(self, text: str) -> Enclosure:
+        world = self.world
+        if text in world.symbols:
+            return world.symbols[text]
+        if text in world.families:
+            return world.families[text]
+        if text == "pi":
+            return Enclosure(Ball(arb.pi()), "scalar")
+        if text == "e":
+            return Enclosure(Ball(arb.const_e()), "scalar")
+        base, underscore, member = text.rpartition("_")
+        family = world.families.get(base) or world.symbols.get(base)
+        if underscore and family is not None:
+            position = int(member) - 1 if member.isdigit() else world.indices.get(member)
+            if position is not None:
+                return _member(family, position)
+        raise NotEnclosed(f"the name {text}")
+
+    def _entry(self, base: Expression, indices: tuple[Expression, ...]) -> Enclosure:
+        made = self.value(base)
+        for index in indices:
+            if isinstance(index, Name) and index.text in self.world.indices:
+                position = self.world.indices[index.text]
+            else:
+                position = self._whole(index) - 1
+            made = _member(made, position)
+        return made
+
+    def _whole(self, node: Expression) -> int:
+        number = self.value(node).entries.flat()
+        if not number.is_integer():
+            raise NotEnclosed("a size that is no whole number")
+        return int(number.unique_fmpz())
+
+    def _call(self, name: str, arguments: tuple[Expression, ...]) -> Enclosure:
+        if name in ("sum", "max", "min", "prod"):
+            return self._binder(name, arguments)
+        if name == "mass":
+            alpha = self._name("alpha")
+            parts = [_member(alpha, self._position(argument)).entries for argument in arguments]
+            return Enclosure(balls.total(parts), "scalar")
+        if name in ("weights", "attention"):
+            return self.attention(name, [self.value(argument) for argument in arguments])
+        if name in ("ones", "zeros", "eye", "onehot", "causal"):
+            return _constant_array(name, [self._whole(argument) for argument in arguments])
+        if name == "phi":
+            return self._phi(arguments)
+        values = [self.value(argument) for argument in arguments]
+        if name in _ENTRYWISE:
+            return _each(values[0], _ENTRYWISE[name])
+        if name == "exp":
+            return _each(values[0], balls.exponential)
+        if name in ("softmax", "softmax_rows"):
+            return self._softmax(values[0])
+        if name in _PLAIN:
+            return _PLAIN[name](*values)
+        raise NotEnclosed(f"the function {name}")
+
+    def _position(self, node: Expression) -> int:
+        if isinstance(node, Name) and node.text in self.world.indices:
+            return self.world.indices[node.text]
+        return self._whole(node) - 1
+
+    def _softmax(self, x: Enclosure) -> Enclosure:
+        rows = x.entries if x.kind == "matrix" else [x.entries]
+        made = [balls.softmax(row) for row in rows]
+        return Enclosure(made if x.kind == "matrix" else made[0], x.kind)
+
+    def attention(self, name: str, arguments: list[Enclosure]) -> Enclosure:
+        """Return the weights or the output of one query."""
+        keys = arguments[1] if len(arguments) > 1 else self._name("k")
+        query = arguments[0].entries
+        logits = [
+            balls.total(
+                [key * part for key, part in zip(row, query, strict=True) if not key.is_zero()]
+            )
+            * self.world.scale
+            for row in keys.entries
+        ]
+        alpha = Enclosure(balls.softmax(logits), "vector")
+        if name == "weights":
+            return alpha
+        values = arguments[2] if len(arguments) > 2 else self._name("v")
+        return multiply(transpose(values), alpha)
+
+    def _phi(self, arguments: tuple[Expression, ...]) -> Enclosure:
+        width = self._whole(arguments[1]) if len(arguments) == 2 else self.world.width
+        t = self.value(arguments[0]).entries.flat()
+        entries = []
+        for pair in range((width + 1) // 2):
+            angle = t / arb(self.world.base) ** (arb(2 * pair) / width)
+            entries += [Ball(angle.sin()), Ball(angle.cos())]
+        return Enclosure(entries[:width], "vector")
+
+    def _binder(self, name: str, arguments: tuple[Expression, ...]) -> Enclosure:
+        if len(arguments) == 1:
+            x = self.value(arguments[0])
+            parts = [x.entries] if x.kind == "scalar" else list(_flatten(x))
+        else:
+            body, bound = arguments
+            index = next((part.text for part in walk(bound) if isinstance(part, Name)), "")
+            condition = None if isinstance(bound, Name) else bound
+            made = [
+                BallEvaluator(world).value(body) for world in self._cases((index,), condition, body)
+            ]
+            if not made:
+                raise NotEnclosed("a fold over nothing")
+            if made[0].kind != "scalar":
+                if name != "sum":
+                    raise NotEnclosed("a fold of vectors")
+                whole = made[0]
+                for part in made[1:]:
+                    whole = add(whole, part)
+                return whole
+            parts = [part.entries for part in made]
+        if name == "prod":
+            product = balls.ONE
+            for factor in parts:
+                product = product * factor
+            return Enclosure(product, "scalar")
+        fold = {"sum": balls.total, "max": balls.largest, "min": balls.smallest}[name]
+        return Enclosure(fold(parts), "scalar")
+
+    def _compare(self, node: Compare) -> bool | None:
+        left, right = self.value(node.left), self.value(node.right)
+        if node.operator in ("<", "<="):
+            return balls.compare(_number(left), _number(right), node.operator)
+        if node.operator in (">", ">="):
+            operator = "<" if node.operator == ">" else "<="
+            return balls.compare(_number(right), _number(left), operator)
+        difference = add(left, multiply(scalar(-1), right))
+        if node.operator == "~":
+            within = (
+                Ball.exact(Fraction(str(self.world.tolerance)))
+                if node.within is None
+                else _number(self.value(node.within))
+            )
+            return balls.compare(distance(difference, right), within, "<=")
+        flat = list(_flatten(difference))
+        if all(entry.is_zero() for entry in flat):
+            return node.operator == "="
+        if any(_never_zero(entry) for entry in flat):
+            return node.operator == "!="
+        return None
+
+    def _cases(
+        self, indices: tuple[str, ...], condition: Expression | None, body: Expression
+    ) -> Iterator[BallWorld]:
+        ranges = [self._range(index, condition, body) for index in indices]
+        count = 1
+        for cases in ranges:
+            count *= len(cases)
+        if count > MOST_CASES:
+            raise NotEnclosed(f"{count} cases, too many to enclose one by one")
+        for case in itertools.product(*ranges):
+            world = self.world
+            for index, (position, number) in zip(indices, case, strict=True):
+                world = world.with_index(index, position, number)
+            if condition is None or _holds_for(world, condition):
+                yield world
+
+    def _range(
+        self, index: str, condition: Expression | None, body: Expression
+    ) -> list[tuple[int, int]]:
+        names = names_in(body) | (names_in(condition) if condition is not None else set())
+        for name in sorted(names):
+            base, underscore, member = name.rpartition("_")
+            family = self.world.families.get(base) or self.world.symbols.get(base)
+            if underscore and member == index and family is not None and family.kind != "scalar":
+                return [(place, place + 1) for place in range(len(family.entries))]
+        for part in walk(condition) if condition is not None else ():
+            if isinstance(part, Compare) and part.operator in ("<", "<="):
+                try:
+                    limit = self._whole(part.right)
+                except NotEnclosed:
+                    continue
+                return [(t, t) for t in range(limit + (1 if part.operator == "<=" else 0))]
+        raise NotEnclosed(f"the range of {index}")
+
+
+def _never_zero(entry: Ball) -> bool:
+    try:
+        return not entry.flat().contains(arb(0))
+    except NotEnclosed:
+        return False
+
+
+def _holds_for(world: BallWorld, condition: Expression) -> bool:
+    named = {
+        name: scalar(world.indices[name] + 1)
+        for name in names_in(condition)
+        if name in world.indices and name not in world.symbols
+    }
+    inner = replace(world, symbols={**world.symbols, **named})
+    return BallEvaluator(inner).truth(condition) is True
+
+
+def distance(difference: Enclosure, right: Enclosure) -> Ball:
+    """Return how far apart two sides are, as ≈ measures it (see `values.distance`)."""
+    flat = list(_flatten(difference))
+    if difference.kind == "scalar":
+        return Ball(abs(flat[0].flat()))
+    if difference.formal:
+        spread = balls.total([Ball(abs(entry.flat())) for entry in flat])
+        shift = Ball(abs(balls.total(flat).flat()))
+        return (spread + shift) * Ball.exact(Fraction(1, 2))
+    size = balls.total([entry * entry for entry in flat]).flat().nonnegative_part().sqrt()
+    reference = list(_flatten(right))
+    scale = balls.total([entry * entry for entry in reference]).flat().nonnegative_part().sqrt()
+    return Ball(size / scale.max(arb(1)))
+
+
+def add(x: Enclosure, y: Enclosure) -> Enclosure:
+    """Return x + y; a scalar or a row is added to every entry or row."""
+    formal = x.formal or y.formal
+    if x.kind == y.kind:
+        return Enclosure(_zip(x.entries, y.entries), x.kind, formal)
+    if y.kind == "scalar":
+        return _each(x, lambda entry: entry + y.entries)
+    if x.kind == "scalar":
+        return _each(y, lambda entry: entry + x.entries)
+    if {x.kind, y.kind} == {"matrix", "row"}:
+        matrix, row = (x, y) if x.kind == "matrix" else (y, x)
+        return Enclosure([_zip(line, row.entries) for line in matrix.entries], "matrix", formal)
+    raise NotEnclosed("shapes that do not fit")
+
+
+def multiply(x: Enclosure, y: Enclosure) -> Enclosure:
+    """Return the product of linear algebra."""
+    formal = x.formal or y.formal
+    if x.kind == "scalar":
+        return _each(y, lambda entry: entry * x.entries)
+    if y.kind == "scalar":
+        return _each(x, lambda entry: entry * y.entries)
+    pair = (x.kind, y.kind)
+    if pair == ("vector", "row"):
+        return Enclosure([[a * b for b in y.entries] for a in x.entries], "matrix", formal)
+    if pair in (("row", "vector"), ("vector", "vector")):
+        return Enclosure(_inner(x.entries, y.entries), "scalar")
+    if pair == ("matrix", "vector"):
+        return Enclosure([_inner(row, y.entries) for row in x.entries], "vector", formal)
+    if pair == ("row", "matrix"):
+        turned = transpose(y).entries
+        return Enclosure([_inner(x.entries, column) for column in turned], "row", formal)
+    if pair == ("matrix", "matrix"):
+        turned = transpose(y).entries
+        return Enclosure(
+            [[_inner(row, column) for column in turned] for row in x.entries], "matrix", formal
+        )
+    raise NotEnclosed("shapes that do not fit")
+
+
+def transpose(x: Enclosure) -> Enclosure:
+    """Return xᵀ."""
+    if x.kind == "matrix":
+        return Enclosure(
+            [list(column) for column in zip(*x.entries, strict=True)], "matrix", x.formal
+        )
+    turned: dict[Kind, Kind] = {"vector": "row", "row": "vector", "scalar": "scalar"}
+    return replace(x, kind=turned[x.kind])
+
+
+def _inner(x: list[Ball], y: list[Ball]) -> Ball:
+    if len(x) != len(y):
+        raise NotEnclosed("shapes that do not fit")
+    return balls.total(
+        [a * b for a, b in zip(x, y, strict=True) if not (a.is_zero() or b.is_zero())]
+    )
+
+
+def _zip(x: Any, y: Any) -> Any:
+    if isinstance(x, Ball):
+        return x + y
+    if len(x) != len(y):
+        raise NotEnclosed("shapes that do not fit")
+    return [_zip(a, b) for a, b in zip(x, y, strict=True)]
+
+
+def _each(x: Enclosure, change: Callable[[Ball], Ball]) -> Enclosure:
+    def go(entries: Any) -> Any:
+        return change(entries) if isinstance(entries, Ball) else [go(part) for part in entries]
+
+    return Enclosure(go(x.entries), x.kind, x.formal)
+
+
+def _flatten(x: Enclosure) -> Iterator[Ball]:
+    if x.kind == "scalar":
+        yield x.entries
+    elif x.kind == "matrix":
+        for row in x.entries:
+            yield from row
+    else:
+        yield from x.entries
+
+
+def _member(family: Enclosure, position: int) -> Enclosure:
+    if family.kind == "scalar" or not 0 <= position < len(family.entries):
+        raise NotEnclosed("a member that does not exist")
+    kind: Kind = "scalar" if family.kind in ("vector", "row") else "vector"
+    return Enclosure(family.entries[position], kind, family.formal and kind == "vector")
+
+
+def _number(x: Enclosure) -> Ball:
+    if x.kind != "scalar" or not isinstance(x.entries, Ball):
+        raise NotEnclosed("a comparison of what is no scalar")
+    return x.entries
+
+
+def _join(operator: str, left: bool | None, right: Callable[[], bool | None]) -> bool | None:
+    if operator == "implies":
+        left = None if left is None else not left
+        operator = "or"
+    absorbing = operator == "or"
+    if left is absorbing:
+        return absorbing
+    second = right()
+    if second is absorbing:
+        return absorbing
+    return None if left is None or second is None else second
+
+
+def _constant_array(name: str, sizes: list[int]) -> Enclosure:
+    import numpy as np
+
+    if name == "eye":
+        return lift(np.eye(sizes[0]))
+    if name == "onehot":
+        return lift(np.eye(sizes[1])[sizes[0] - 1])
+    if name == "causal":
+        return lift(np.triu(np.full((sizes[0], sizes[0]), -1e9), k=1))
+    return lift(np.full(tuple(sizes), 1.0 if name == "ones" else 0.0))
+
+
+def _norm(x: Enclosure, p: Enclosure | None = None) -> Enclosure:
+    order = 2 if p is None else p.entries.flat()
+    flat = [entry.flat() for entry in _flatten(x)]
+    if order == 2:
+        size = sum((entry * entry for entry in flat), arb(0)).nonnegative_part().sqrt()
+        return Enclosure(Ball(size), "scalar")
+    if order == 1:
+        return Enclosure(Ball(sum((abs(entry) for entry in flat), arb(0))), "scalar")
+    raise NotEnclosed("a norm of another order")
+
+
+def _entropy(p: Enclosure) -> Enclosure:
+    terms = [Ball(balls.entropy_term(entry.flat())) for entry in p.entries]
+    return Enclosure(balls.total(terms), "scalar")
+
+
+def _tv(p: Enclosure, q: Enclosure) -> Enclosure:
+    difference = add(p, multiply(scalar(-1), q))
+    half = Ball.exact(Fraction(1, 2))
+    return Enclosure(
+        balls.total([Ball(abs(e.flat())) for e in _flatten(difference)]) * half, "scalar"
+    )
+
+
+def _normal_cdf(x: Any) -> Any:
+    return (arb(1) + (x / arb(2).sqrt()).erf()) / 2
+
+
+def _sigmoid(x: Any) -> Any:
+    return arb(1) / (arb(1) + (-x).exp())
+
+
+_ENTRYWISE: Mapping[str, Callable[[Ball], Ball]] = {
+    "ln": balls.entrywise(lambda x: x.log()),
+    "log": balls.entrywise(lambda x: x.log()),
+    "sqrt": balls.entrywise(lambda x: x.sqrt()),
+    "abs": balls.entrywise(abs),
+    "sin": balls.entrywise(lambda x: x.sin()),
+    "cos": balls.entrywise(lambda x: x.cos()),
+    "tanh": balls.entrywise(lambda x: x.tanh()),
+    "sigmoid": balls.entrywise(_sigmoid),
+    "relu": balls.entrywise(lambda x: x.max(arb(0))),
+    "Phi": balls.entrywise(_normal_cdf),
+}
+
+_PLAIN: Mapping[str, Callable[..., Enclosure]] = {
+    "norm": _norm,
+    "entropy": _entropy,
+    "tv": _tv,
+    "transpose": transpose,
+    "dot": lambda x, y: Enclosure(_inner(x.entries, y.entries), "scalar"),
+    "outer": lambda x, y: multiply(replace(x, kind="vector"), replace(y, kind="row")),
+    "concat": lambda *parts: Enclosure([b for part in parts for b in _flatten(part)], "vector"),
+    "stack": lambda *parts: Enclosure([list(part.entries) for part in parts], "matrix"),
+    "mean": lambda x: Enclosure(
+        balls.total(list(_flatten(x))) * Ball.exact(Fraction(1, len(list(_flatten(x))))), "scalar"
+    ),
+    "hadamard": lambda x, y: Enclosure(
+        [a * b for a, b in zip(x.entries, y.entries, strict=True)], x.kind
+    ),
+}

@@ -1,0 +1,190 @@
+"""Values of formulas: scalars, vectors, rows and matrices, many draws at once.
+
+Every value carries its draws along the first axis: (B, …) with B = 1 where nothing is
+random. The product is that of linear algebra: a vector times a row is an outer product, a
+row times a vector an inner one; two vectors multiply to their inner product.
+
+A value in the space of arbitrary value vectors v_1 … v_n is `formal`: it holds coefficients
+of the v_i, so that one evaluation speaks about all values at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from heedful.errors import FormulaError
+
+Kind = Literal["scalar", "vector", "row", "matrix"]
+RANKS: dict[Kind, int] = {"scalar": 0, "vector": 1, "row": 1, "matrix": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value, over all draws."""
+
+    array: Any
+    """float64, (B, *shape)."""
+    kind: Kind
+    formal: bool = False
+    """Whether it holds coefficients of arbitrary value vectors."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape without the draws."""
+        return tuple(self.array.shape[1:])
+
+    def describe(self) -> str:
+        """Say what it is, for an error."""
+        sizes = " x ".join(map(str, self.shape))
+        return self.kind if not sizes else f"{self.kind} of {sizes}"
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Whether a statement holds in each draw, and by how much it fails."""
+
+    holds: Any
+    """bool, (B,)."""
+    gap: Any
+    """float64, (B,): above 0 where the statement fails, its slack (≤ 0) where it holds."""
+    left: Value | None = None
+    right: Value | None = None
+
+
+def scalar(number: float) -> Value:
+    """Return a constant."""
+    return Value(np.asarray([float(number)]), "scalar")
+
+
+def constant(array: Any) -> Value:
+    """Return a constant scalar, vector or matrix, by its rank."""
+    array = np.asarray(array, dtype=float)
+    kinds: tuple[Kind, ...] = ("scalar", "vector", "matrix")
+    return Value(array[None], kinds[array.ndim])
+
+
+def add(x: Value, y: Value, sign: float = 1.0) -> Value:
+    """Return x + y, or x − y for sign −1; a scalar or a row is added to every entry or row."""
+    formal = x.formal or y.formal
+    if x.kind == y.kind:
+        if x.shape != y.shape:
+            raise _mismatch("add", x, y)
+        return Value(x.array + sign * y.array, x.kind, formal)
+    if y.kind == "scalar":
+        return Value(x.array + sign * _spread(y, x), x.kind, formal)
+    if x.kind == "scalar":
+        return Value(_spread(x, y) + sign * y.array, y.kind, formal)
+    if x.kind == "matrix" and y.kind == "row" and x.shape[1] == y.shape[0]:
+        return Value(x.array + sign * y.array[:, None, :], "matrix", formal)
+    if x.kind == "row" and y.kind == "matrix" and y.shape[1] == x.shape[0]:
+        return Value(x.array[:, None, :] + sign * y.array, "matrix", formal)
+    raise _mismatch("add", x, y)
+
+
+def multiply(x: Value, y: Value) -> Value:
+    """Return the product of linear algebra."""
+    formal = x.formal or y.formal
+    if x.kind == "scalar":
+        return Value(_spread(x, y) * y.array, y.kind, formal)
+    if y.kind == "scalar":
+        return Value(x.array * _spread(y, x), x.kind, formal)
+    pair = (x.kind, y.kind)
+    if pair == ("vector", "row"):
+        return Value(x.array[:, :, None] * y.array[:, None, :], "matrix", formal)
+    if pair == ("row", "row"):
+        raise _mismatch("multiply", x, y)
+    if x.shape[-1] != y.shape[0]:
+        raise _mismatch("multiply", x, y)
+    if pair in (("row", "vector"), ("vector", "vector")):
+        return Value(np.sum(x.array * y.array, axis=-1), "scalar")
+    if pair == ("matrix", "vector"):
+        return Value(np.matmul(x.array, y.array[:, :, None])[:, :, 0], "vector", formal)
+    if pair == ("row", "matrix"):
+        return Value(np.matmul(x.array[:, None, :], y.array)[:, 0, :], "row", formal)
+    if pair == ("matrix", "matrix"):
+        return Value(np.matmul(x.array, y.array), "matrix", formal)
+    raise _mismatch("multiply", x, y)
+
+
+def divide(x: Value, y: Value) -> Value:
+    """Return x divided by a scalar."""
+    if y.kind != "scalar":
+        raise FormulaError(
+            "formula",
+            f"divides by a {y.describe()}",
+            expected="only a scalar can divide",
+            way_out="use inv(M) for matrices",
+        )
+    if np.any(y.array == 0):
+        raise FormulaError("formula", "divides by zero", expected="a denominator other than 0")
+    return Value(x.array / _spread(y, x), x.kind, x.formal)
+
+
+def power(x: Value, y: Value) -> Value:
+    """Return x to a scalar power, or an integer power of a square matrix."""
+    if y.kind != "scalar":
+        raise FormulaError(
+            "formula",
+            f"has a {y.describe()} as an exponent",
+            expected="a scalar exponent was expected",
+        )
+    if x.kind == "scalar":
+        with np.errstate(all="ignore"):
+            return Value(np.power(x.array, y.array), "scalar")
+    exponent = float(y.array.flat[0])
+    if x.kind != "matrix" or x.shape[0] != x.shape[1] or exponent != round(exponent):
+        raise FormulaError(
+            "formula",
+            f"raises a {x.describe()} to the power {exponent:g}",
+            expected="a scalar, or a square matrix and a whole number",
+            way_out="write norm(x)^2 for the square of a vector",
+        )
+    if abs(exponent) > 64:
+        raise FormulaError(
+            "formula", f"raises a matrix to the power {exponent:g}", expected="at most 64"
+        )
+    try:
+        return Value(np.linalg.matrix_power(x.array, round(exponent)), "matrix", x.formal)
+    except np.linalg.LinAlgError:
+        raise FormulaError("formula", "inverts a singular matrix") from None
+
+
+def transpose(x: Value) -> Value:
+    """Return xᵀ."""
+    if x.kind == "matrix":
+        return Value(np.swapaxes(x.array, 1, 2), "matrix", x.formal)
+    turned: dict[Kind, Kind] = {"vector": "row", "row": "vector", "scalar": "scalar"}
+    return replace(x, kind=turned[x.kind])
+
+
+def distance(x: Value, y: Value) -> Any:
+    """Return how far x is from y in each draw, as ≈ measures it.
+
+    Scalars: |x − y|. Vectors and matrices: ‖x − y‖ relative to max(1, ‖y‖). Formal values:
+    half the sum of |coefficients|, which bounds ‖x − y‖ for every choice of value vectors
+    whose diameter is at most 1.
+    """
+    difference = add(x, y, -1.0)
+    flat = difference.array.reshape(len(difference.array), -1)
+    if difference.kind == "scalar":
+        return np.abs(flat[:, 0])
+    if difference.formal:
+        return (np.abs(flat).sum(axis=1) + np.abs(flat.sum(axis=1))) / 2
+    size = np.sqrt((y.array.reshape(len(y.array), -1) ** 2).sum(axis=1))
+    return np.sqrt((flat**2).sum(axis=1)) / np.maximum(1.0, size)
+
+
+def _spread(x: Value, like: Value) -> Any:
+    return x.array.reshape(-1, *[1] * RANKS[like.kind])
+
+
+def _mismatch(verb: str, x: Value, y: Value) -> FormulaError:
+    return FormulaError(
+        "formula",
+        f"cannot {verb} a {x.describe()} and a {y.describe()}",
+        expected="shapes that fit were expected",
+        way_out="check the order and the transposes",
+    )

@@ -1,0 +1,268 @@
+"""Worlds: a problem with every symbol given a value, and its noise drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from heedful.attention.operation import scale_of
+from heedful.claims.language.tree import Expression
+from heedful.claims.numeric import Evaluator, World
+from heedful.claims.problem import Problem
+from heedful.claims.symbols import Array, size_of
+from heedful.claims.values import Value, add, constant, multiply, scalar, transpose
+from heedful.errors import FormulaError
+
+QUADRATURE_NODES = 4001
+"""Nodes of the midpoint rule over one noisy direction."""
+REACH = 9.0
+"""How many standard deviations they cover: beyond lies a mass of 2e-19."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The random part of a world: independent standard normal coordinates and their weights."""
+
+    coordinates: Any
+    """(B, R): one column for each noisy direction."""
+    weights: Any = None
+    """(B,), or None for plain draws."""
+
+
+def build_world(
+    problem: Problem,
+    scalars: Mapping[str, float],
+    arrays: Mapping[str, Any],
+    *,
+    noise: Noise | None = None,
+) -> World:
+    """Return the world of one case."""
+    claim = problem.claim
+    sizes = problem.sizes(scalars)
+    symbols = {name: scalar(value) for name, value in scalars.items()}
+    symbols.update({name: constant(array) for name, array in arrays.items() if name != "k"})
+    if "d" in sizes and "d" not in symbols:
+        symbols["d"] = scalar(sizes["d"])
+    if "d" in sizes:
+        symbols.setdefault("I", Value(np.eye(sizes["d"])[None], "matrix"))
+    world = World(
+        symbols=symbols,
+        indices={name: place for place, name in enumerate(problem.members)},
+        width=sizes.get("d", 2),
+        base=float(claim.positions.get("base", 10000.0)),
+        tolerance=float(claim.tolerance),
+        weights=None if noise is None else noise.weights,
+    )
+    columns = 0
+    if noise is not None:
+        world, columns = _random_symbols(problem, world, sizes, noise)
+    if claim.keys is not None:
+        world = _with_keys(problem, world, sizes, arrays, noise, columns)
+    if problem.sequence:
+        world = _with_sequence(problem, world)
+    elif claim.keys is not None:
+        world = _with_heads(problem, _with_values(problem, world))
+    for name, tree in problem.definitions.items():
+        world = replace(world, symbols={**world.symbols, name: Evaluator(world).value(tree)})
+    return world
+
+
+def noise_directions(problem: Problem, scalars: Mapping[str, float]) -> int:
+    """Return how many independent normal coordinates a case needs."""
+    sizes = problem.sizes(scalars)
+    count = 0
+    for domain in problem.domains.values():
+        if isinstance(domain, Array) and domain.random:
+            count += int(np.prod([size_of(part, sizes) for part in domain.shape], initial=1))
+    if problem.claim.keys == "gaussian":
+        probe = build_world(problem, scalars, {}, noise=Noise(np.zeros((1, 4096))))
+        count += sum(factor.shape[1] for factor in _factors(problem, probe))
+    return count
+
+
+def quadrature_noise() -> Noise:
+    """Return the midpoint nodes and weights of one standard normal coordinate."""
+    from scipy.special import ndtr
+
+    edges = np.linspace(-REACH, REACH, QUADRATURE_NODES + 1)
+    weights = np.diff(ndtr(edges))
+    return Noise(((edges[1:] + edges[:-1]) / 2)[:, None], weights / weights.sum())
+
+
+def drawn_noise(directions: int, draws: int, rng: np.random.Generator) -> Noise:
+    """Return independent draws of every noisy direction."""
+    return Noise(rng.standard_normal((draws, directions)))
+
+
+def _random_symbols(
+    problem: Problem, world: World, sizes: Mapping[str, int], noise: Noise
+) -> tuple[World, int]:
+    column = 0
+    symbols = dict(world.symbols)
+    for name, domain in problem.domains.items():
+        if isinstance(domain, Array) and domain.random:
+            shape = tuple(size_of(part, sizes) for part in domain.shape)
+            count = int(np.prod(shape, initial=1))
+            block = noise.coordinates[:, column : column + count]
+            kinds: Any = ("scalar", "vector", "matrix")[len(shape)]
+            symbols[name] = Value(block.reshape(len(block), *shape), kinds)
+            column += count
+    return replace(world, symbols=symbols), column
+
+
+def _with_keys(
+    problem: Problem,
+    world: World,
+    sizes: Mapping[str, int],
+    arrays: Mapping[str, Any],
+    noise: Noise | None,
+    column: int,
+) -> World:
+    kind = problem.claim.keys
+    if problem.key_rows:
+        rows = _stack(problem.key_rows, world)
+        symbols = {**world.symbols}
+        symbols.setdefault("n", scalar(rows.shape[0]))
+        symbols.setdefault("d", scalar(rows.shape[1]))
+        return _scaled(problem, replace(world, symbols=symbols), rows)
+    n, d = sizes["n"], sizes["d"]
+    if len(world.indices) > n and _needs_members(problem):
+        raise TooFewKeysError(n, len(world.indices))
+    if kind in ("unit", "any"):
+        return _scaled(problem, world, constant(arrays["k"]))
+    if n > d:
+        raise FormulaError(
+            f"{problem.claim.id}.where",
+            f"{n} keys in {d} dimensions",
+            expected=f"d ≥ n for {kind} keys",
+        )
+    rows = constant(np.eye(n, d))
+    if kind == "orthonormal":
+        return _scaled(problem, world, rows)
+    world = replace(world, families={**world.families, "mu": rows})
+    if noise is None:
+        raise FormulaError(problem.claim.id, "has Gaussian keys but no draws")
+    keys = np.broadcast_to(rows.array, (len(noise.coordinates), n, d)).copy()
+    for key, factor in enumerate(_factors(problem, world)):
+        width = factor.shape[1]
+        block = noise.coordinates[:, column : column + width]
+        keys[:, key] += block @ factor.T
+        column += width
+    return _scaled(problem, world, Value(keys, "matrix"))
+
+
+class TooFewKeysError(FormulaError):
+    """A case with fewer keys than the claim names: not a case of the claim at all."""
+
+    def __init__(self, n: int, named: int) -> None:
+        super().__init__(
+            "where.n", f"n = {n} but {named} members are named", expected=f"n ≥ {named}"
+        )
+
+
+def _needs_members(problem: Problem) -> bool:
+    return not problem.sequence
+
+
+def _factors(problem: Problem, world: World) -> list[Any]:
+    """Return L_i with Σ_i = L_i L_iᵀ for every key, with no column where there is no noise."""
+    means = world.families["mu"]
+    n, d = means.shape
+    evaluator = Evaluator(world)
+    factors = []
+    for key in range(n):
+        names = [name for name, place in world.indices.items() if place == key]
+        tree = next(
+            (problem.covariance[name] for name in names if name in problem.covariance),
+            problem.covariance.get("others"),
+        )
+        factors.append(np.zeros((d, 0)) if tree is None else _factor(evaluator.value(tree), d))
+    return factors
+
+
+def _factor(covariance: Value, d: int) -> Any:
+    matrix = covariance.array[0]
+    if covariance.kind == "scalar":
+        matrix = float(matrix) * np.eye(d)
+    if matrix.shape != (d, d) or not np.allclose(matrix, matrix.T):
+        raise FormulaError(
+            "covariance", f"is a {covariance.describe()}", expected=f"a symmetric {d} x {d} matrix"
+        )
+    sizes, directions = np.linalg.eigh(matrix)
+    if sizes[0] < -1e-9 * max(1.0, sizes[-1]):
+        raise FormulaError(
+            "covariance", f"has the eigenvalue {sizes[0]:.3g}", expected="none below 0"
+        )
+    kept = sizes > 1e-12 * max(1.0, sizes[-1])
+    return directions[:, kept] * np.sqrt(sizes[kept])
+
+
+def _scaled(problem: Problem, world: World, rows: Value) -> World:
+    scale: Any = problem.claim.scale
+    number = scale_of("sqrt_d" if scale == "sqrt_d" else float(scale), rows.shape[1])
+    return replace(world, families={**world.families, "k": rows}, scale=number)
+
+
+def _with_values(problem: Problem, world: World) -> World:
+    keys = world.families["k"]
+    if problem.value_rows:
+        values = _stack(problem.value_rows, world)
+    elif problem.claim.values == "keys":
+        values = keys
+    else:
+        values = Value(np.eye(keys.shape[0])[None], "matrix", formal=True)
+    return replace(world, families={**world.families, "v": values})
+
+
+def _with_heads(problem: Problem, world: World) -> World:
+    if not problem.heads:
+        return world
+    evaluator = Evaluator(world)
+    queries = [evaluator.value(tree) for tree in problem.heads]
+    alphas = [evaluator._attention("weights", [query]) for query in queries]
+    outputs = [evaluator._attention("attention", [query]) for query in queries]
+    count = len(queries)
+    alpha, output = alphas[0], outputs[0]
+    for more_alpha, more_output in zip(alphas[1:], outputs[1:], strict=True):
+        alpha, output = add(alpha, more_alpha), add(output, more_output)
+    families = {**world.families, "alpha": multiply(scalar(1 / count), alpha)}
+    symbols = {**world.symbols, "c": multiply(scalar(1 / count), output)}
+    if count == 1:
+        symbols["q"] = queries[0]
+    for place, (query, each_alpha, each_output) in enumerate(
+        zip(queries, alphas, outputs, strict=True), start=1
+    ):
+        symbols[f"q_{place}"] = query
+        symbols[f"c_{place}"] = each_output
+        families[f"alpha{place}"] = each_alpha
+    return replace(world, families=families, symbols=symbols)
+
+
+def _with_sequence(problem: Problem, world: World) -> World:
+    x = _stack(problem.sequence, world)
+    evaluator = Evaluator(world)
+    families = {**world.families, "x": x}
+    for name, family in (("K", "k"), ("Q", "q"), ("V", "v")):
+        if name in problem.matrices:
+            families[family] = multiply(x, transpose(evaluator.value(problem.matrices[name])))
+        else:
+            families[family] = x
+    from heedful.claims.numeric_functions import softmax
+
+    scale: Any = problem.claim.scale
+    number = scale_of("sqrt_d" if scale == "sqrt_d" else float(scale), x.shape[1])
+    logits = multiply(multiply(scalar(number), families["q"]), transpose(families["k"]))
+    alpha = softmax(logits)
+    families["alpha"] = alpha
+    families["c"] = multiply(alpha, families["v"])
+    return replace(world, families=families, scale=number)
+
+
+def _stack(rows: tuple[Expression, ...], world: World) -> Value:
+    from heedful.claims.numeric_functions import stack
+
+    evaluator = Evaluator(world)
+    return stack(*[evaluator.value(row) for row in rows])
