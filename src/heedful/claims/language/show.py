@@ -1,0 +1,267 @@
+"""From tree to text that parses to the same tree.
+
+Two styles. The plain one is for files and for typing: `alpha_a >= 0.9`, `norm(x)`, `k_a^T * q`.
+The one with letters is for reading: `α_a ≥ 0.9`, `‖x‖`, `k_aᵀ q`. Both can be parsed again.
+A tree made by hand may hold what no formula can write, such as the number 1/3: it is shown
+as the nearest formula of the same value, (1/3).
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Literal
+
+from heedful.claims.language.binding import (
+    bound_names,
+    is_condition,
+    looks_like_an_index,
+    mentions,
+)
+from heedful.claims.language.functions import FUNCTIONS
+from heedful.claims.language.names import raised, with_letters
+from heedful.claims.language.precedence import Precedence
+from heedful.claims.language.tokens import DIGITS, in_range
+from heedful.claims.language.tree import (
+    Binary,
+    Call,
+    Compare,
+    Entry,
+    Expression,
+    ForAll,
+    Logic,
+    Name,
+    Number,
+    Unary,
+)
+
+Style = Literal["plain", "unicode"]
+
+_SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠", "~": "≈"}
+_LEVELS = {
+    "+": Precedence.SUM,
+    "-": Precedence.SUM,
+    "*": Precedence.PRODUCT,
+    "/": Precedence.PRODUCT,
+    "^": Precedence.POWER,
+    "and": Precedence.AND,
+    "or": Precedence.OR,
+    "implies": Precedence.IMPLIES,
+}
+
+
+def show(tree: Expression, style: Style = "plain") -> str:
+    """Return a formula as text.
+
+    >>> from heedful.claims.language.parser import parse
+    >>> tree = parse("‖c - (v_a+v_b)/2‖ <= 0.1 for all i != a, b")
+    >>> show(tree)
+    'norm(c - (v_a + v_b) / 2) <= 0.1 for all i != a, b'
+    >>> show(tree, style="unicode")
+    '‖c - (v_a + v_b) / 2‖ ≤ 0.1 for all i ≠ a, b'
+    """
+    return _Printer(letters=style == "unicode").at(tree, Precedence.CLAUSE)
+
+
+class _Printer:
+    def __init__(self, *, letters: bool) -> None:
+        self.letters = letters
+
+    def at(self, node: Expression, least: Precedence) -> str:
+        """Return a node as text that can stand where `least` is asked for."""
+        text, level = self.text(node)
+        return text if level >= least else f"({text})"
+
+    def text(self, node: Expression) -> tuple[str, Precedence]:
+        match node:
+            case Number(value):
+                return _number(value)
+            case Name(name):
+                return self.name(name), Precedence.ATOM
+            case Entry(base, indices):
+                inside = ", ".join(self.at(index, Precedence.SUM) for index in indices)
+                return f"{self.at(base, Precedence.ATOM)}[{inside}]", Precedence.ATOM
+            case Unary():
+                return self.unary(node)
+            case Binary("^", base, exponent):
+                return self.power(base, exponent), Precedence.POWER
+            case Binary("*", left, right):
+                return self.product(left, right), Precedence.PRODUCT
+            case Binary(operator, left, right) | Logic(operator, left, right):
+                return self.between(operator, left, right), _LEVELS[operator]
+            case Call():
+                return self.call(node)
+            case Compare():
+                return self.compare(node), Precedence.RELATION
+            case ForAll():
+                return self.for_all(node), Precedence.CLAUSE
+
+    def name(self, name: str) -> str:
+        return with_letters(name) if self.letters else name
+
+    def sign(self, operator: str) -> str:
+        return _SIGNS.get(operator, operator) if self.letters else operator
+
+    def between(self, operator: str, left: Expression, right: Expression) -> str:
+        level = _LEVELS[operator]
+        tighter = Precedence(level + 1)
+        # `implies` groups to the right, the others to the left.
+        sides = (tighter, level) if operator == "implies" else (level, tighter)
+        return f"{self.at(left, sides[0])} {operator} {self.at(right, sides[1])}"
+
+    def unary(self, node: Unary) -> tuple[str, Precedence]:
+        if node.operator == "not":
+            return f"not {self.at(node.operand, Precedence.NOT)}", Precedence.NOT
+        if node.operator == "-":
+            return f"-{self.at(node.operand, Precedence.SIGN)}", Precedence.SIGN
+        mark = "ᵀ" if self.letters else "^T"
+        return f"{self.at(node.operand, Precedence.ATOM)}{mark}", Precedence.POWER
+
+    def power(self, base: Expression, exponent: Expression) -> str:
+        below = self.at(base, Precedence.ATOM)
+        sign, number = "", exponent
+        if isinstance(exponent, Unary) and exponent.operator == "-":
+            sign, number = "-", exponent.operand
+        if isinstance(number, Number) and number.value >= 0 and number.value.denominator == 1:
+            above = sign + self.at(number, Precedence.ATOM)
+            if self.letters and re.fullmatch("-?[0-9]{1,9}", above):
+                return below + raised(above)
+            return f"{below}^{above}"
+        above = self.at(exponent, Precedence.POWER)
+        # A transpose never belongs to an exponent, and ^T is a transpose.
+        transposed = isinstance(exponent, Unary) and exponent.operator == "T"
+        if transposed or above.startswith("T"):
+            above = f"({above})"
+        return f"{below}^{above}"
+
+    def product(self, left: Expression, right: Expression) -> str:
+        first = self.at(left, Precedence.PRODUCT)
+        second = self.at(right, Precedence.SIGN)
+        if not self.letters:
+            return f"{first} * {second}"
+        return f"{first} {second}" if _side_by_side(left, right) else f"{first} · {second}"
+
+    def call(self, node: Call) -> tuple[str, Precedence]:
+        inside = [self.at(argument, Precedence.IMPLIES) for argument in node.arguments]
+        if self.letters and len(inside) == 1 and node.given is None:
+            bars = {"norm": "‖", "abs": "|"}.get(node.function)
+            if bars and "|" not in inside[0] and "‖" not in inside[0]:
+                return f"{bars}{inside[0]}{bars}", Precedence.ATOM
+            if node.function == "sqrt":
+                # Less than a power: √ before an exponent can be read in two ways.
+                return f"√{self.at(node.arguments[0], Precedence.ATOM)}", Precedence.SIGN
+        if bound_names(node) and is_condition(node.arguments[1]):
+            inside[1] = self.index(bound_names(node)[0], node.arguments[1])
+        if node.given is not None:
+            inside[-1] += f" given {self.at(node.given, Precedence.IMPLIES)}"
+        function = self.name(node.function) if node.function in FUNCTIONS else node.function
+        return f"{function}({', '.join(inside)})", Precedence.ATOM
+
+    def index(self, index: str, condition: Expression) -> str:
+        """Return the index of a sum with its condition."""
+        listed = self.differences(index, condition)
+        if listed is not None:
+            return listed
+        return f"{self.name(index)} where {self.at(condition, Precedence.IMPLIES)}"
+
+    def compare(self, node: Compare) -> str:
+        left, right = self.at(node.left, Precedence.SUM), self.at(node.right, Precedence.SUM)
+        text = f"{left} {self.sign(node.operator)} {right}"
+        if node.within is not None:
+            text += f" within {self.at(node.within, Precedence.SUM)}"
+        return text
+
+    def for_all(self, node: ForAll) -> str:
+        said = f"{self.at(node.body, Precedence.CLAUSE)} for all "
+        names = ", ".join(self.name(index) for index in node.indices)
+        if node.condition is None:
+            return said + names
+        if len(node.indices) == 1:
+            free = {name for name in mentions(node.body) if looks_like_an_index(name)}
+            listed = self.differences(node.indices[0], node.condition, free)
+            if listed is not None:
+                return said + listed
+        return f"{said}{names} where {self.at(node.condition, Precedence.IMPLIES)}"
+
+    def differences(
+        self, index: str, condition: Expression, bindable: set[str] | None = None
+    ) -> str | None:
+        """Return `i != a, b` for a condition of that form, unless it would bind a name."""
+        others: list[str] = []
+        while isinstance(condition, Logic) and condition.operator == "and":
+            last = _differs(index, condition.right)
+            if last is None:
+                return None
+            others.insert(0, last)
+            condition = condition.left
+        first = _differs(index, condition)
+        if first is None or {first, *others} & {index, *(bindable or ())}:
+            return None
+        written = ", ".join(self.name(name) for name in (first, *others))
+        return f"{self.name(index)} {self.sign('!=')} {written}"
+
+
+def _differs(index: str, condition: Expression) -> str | None:
+    """Return a if the condition is index != a, for a name a."""
+    match condition:
+        case Compare("!=", Name(left), Name(right), None) if left == index:
+            return right
+    return None
+
+
+def _side_by_side(left: Expression, right: Expression) -> bool:
+    """Tell whether a product needs no sign to be read well, and read in one way."""
+    if isinstance(left, Binary) and left.operator == "*":
+        left = left.right
+    simple = isinstance(left, Name | Number | Entry) or (
+        isinstance(left, Unary) and left.operator == "T"
+    )
+    match right:
+        case Name(text):
+            return simple and text not in FUNCTIONS
+        case Unary("T", Name()) | Entry(Name(), _):
+            return simple
+        case Call(function, _):
+            return simple and function not in ("sqrt", "abs", "norm")
+    return False
+
+
+def _number(value: Fraction) -> tuple[str, Precedence]:
+    """Return a number and how tightly its text binds."""
+    if value < 0:
+        return f"-{_number(-value)[0]}", Precedence.SIGN
+    places, rest = 0, value.denominator
+    for prime in (2, 5):
+        power = 0
+        while rest % prime == 0:
+            rest, power = rest // prime, power + 1
+        places = max(places, power)
+    digits = str(value.numerator * 10**places // value.denominator) if places < 2000 else ""
+    shortened = digits.rstrip("0") or "0"
+    if rest != 1 or len(shortened) > DIGITS or not in_range(value):
+        return f"{value.numerator}/{value.denominator}", Precedence.PRODUCT
+    exponent = len(digits) - len(shortened) - places
+    return _decimal(shortened, exponent), Precedence.ATOM
+
+
+def _decimal(digits: str, exponent: int) -> str:
+    """Return digits × 10^exponent, written out where that is short."""
+    if digits == "0":
+        return "0"
+    if exponent >= 0 and len(digits) + exponent <= 15:
+        return digits + "0" * exponent
+    point = len(digits) + exponent
+    if exponent < 0 < point:
+        return f"{digits[:point]}.{digits[point:]}"
+    if -4 <= point <= 0 and exponent < 0:
+        return (
+            f"0.{'0' * -point}{digits}"
+            if len(digits) - point < DIGITS
+            else _scientific(digits, point)
+        )
+    return _scientific(digits, point)
+
+
+def _scientific(digits: str, point: int) -> str:
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{digits[0]}{fraction}e{point - 1}"

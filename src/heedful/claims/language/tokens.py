@@ -1,0 +1,299 @@
+"""From characters to tokens, each with its place in the original text.
+
+Columns count characters of the text as it was written, from 1, so that an error points at
+what its author sees: in `α ≤ x` the `x` is in column 5, although `alpha <= x` is what is read.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, NoReturn
+
+from heedful.claims.language.names import (
+    GREEK,
+    SUBSCRIPTS,
+    SUPERSCRIPTS,
+    describe,
+    is_letter,
+    is_plain_digit,
+    plain,
+)
+from heedful.errors import FormulaError
+
+DIGITS = 60
+"""The most digits of a number."""
+LARGEST_EXPONENT = 400
+"""Numbers lie between 1e-400 and 1e401."""
+
+WORDS = frozenset(
+    {"and", "or", "not", "implies", "given", "that", "within", "in", "where"}
+    | {"for", "all", "every", "each", "forall"}
+)
+
+_SYMBOLS = {
+    "+": "+ ＋", "-": "- − – —", "*": "* · ⋅ ∙ • ×", "/": "/ ÷ ∕", "^": "^ **",
+    "<=": "<= ≤ ⩽ ≦", ">=": ">= ≥ ⩾ ≧", "<": "<", ">": ">", "=": "= ==", "!=": "!= ≠",
+    "~": "~ ~= ≈ ≃ ≅", "(": "(", ")": ")", "[": "[", "]": "]", "{": "{", "}": "}",
+    ",": ",", ":": ":", "'": "' ′ ’ ᵀ ⊤", "|": "|", "‖": "‖ ∥", "√": "√",
+    "in": "∈", "forall": "∀", "implies": "=> ⟹ ⇒ →", "and": "∧", "or": "∨", "not": "¬",
+}  # fmt: skip
+_SAME = {written: symbol for symbol, several in _SYMBOLS.items() for written in several.split()}
+
+_RATIO = "write how many times larger, as in alpha_j >= 100 * alpha_i"
+_WAYS_OUT = {
+    "=<": "write <=", "<>": "write !=", "=!": "write !=", "!==": "write !=", "=/=": "write !=",
+    "===": "write =", ":=": "write =", "≡": "write =", "=~": "write ~ or ≈", "->": "write implies",
+    "<=>": "write two statements joined by `and`", "⟺": "write two statements joined by `and`",
+    "≫": _RATIO, "≪": _RATIO, ">>": _RATIO, "<<": _RATIO, "∝": _RATIO,
+    "&&": "write and", "&": "write and", "!": "write `not`, or prod for a factorial",
+    "//": "write floor(a / b)", "%": "write a fraction: 0.1 for ten in a hundred",
+    "@": "write a space or * for a product", "⊗": "write outer(x, y)", "⊙": "write hadamard(x, y)",
+    "∘": "write hadamard(x, y)", "∑": "write sum(alpha_i, i)", "∏": "write prod(alpha_i, i)",
+    "\\": "names are written without a backslash: alpha, not \\alpha", "…": "write every term",
+    "...": "write every term, or sum(x_i, i)", "..": "write a range as i in [1, 9]",
+    "±": "write a range as x in [a, b], or ≈ … within …",
+    "∉": "write not in", "∃": "only `for all`",
+    "½": "write 1/2",
+}  # fmt: skip
+_LONGEST = max(len(written) for written in (*_SAME, *_WAYS_OUT))
+
+_NOTHING_RUNS = "a formula is mathematics; nothing in it is ever executed"
+_FOREIGN = {
+    **dict.fromkeys(("import", "exec", "eval", "def", "class", "return"), _NOTHING_RUNS),
+    **dict.fromkeys(("if", "iff", "then", "else"), "write `A implies B`, or `B given that A`"),
+    **dict.fromkeys(("True", "False", "true", "false", "None"), "write a relation, such as x = 1"),
+    **dict.fromkeys(("is", "equals"), "write = or ≈"),
+    **dict.fromkeys(("exists", "some"), "only `for all` can be said of an index"),
+    "such": "write `for all i where …`",
+    "mod": "write x - n * floor(x / n)",
+}
+_NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+TokenKind = Literal["number", "name", "word", "symbol", "superscript", "subscript", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token; `text` is its canonical spelling."""
+
+    kind: TokenKind
+    text: str
+    start: int
+    """Where it begins in the original text, from 0."""
+    end: int
+
+    @property
+    def column(self) -> int:
+        """Where it begins, from 1."""
+        return self.start + 1
+
+    def says(self, *texts: str) -> bool:
+        """Tell whether this is one of these symbols or words."""
+        return self.kind in ("symbol", "word") and self.text in texts
+
+
+class _Scanner:
+    def __init__(self, text: str, where: str) -> None:
+        # `plain` keeps the number of characters, so places in both texts are the same.
+        self.text = "".join(
+            one if len(one := plain(character)) == 1 else character for character in text
+        )
+        self.where = where
+        self.at = 0
+
+    def error(self, problem: str, at: int, expected: str = "", way_out: str = "") -> FormulaError:
+        return FormulaError(self.where, problem, expected=expected, way_out=way_out, column=at + 1)
+
+    def fail(self, problem: str, at: int, expected: str = "", way_out: str = "") -> NoReturn:
+        raise self.error(problem, at, expected, way_out)
+
+    def peek(self, ahead: int = 0) -> str:
+        place = self.at + ahead
+        return self.text[place] if place < len(self.text) else ""
+
+    def tokens(self) -> list[Token]:
+        found = []
+        while self.at < len(self.text):
+            if self.peek().isspace():
+                self.at += 1
+            else:
+                start = self.at
+                kind, text = self.next_token()
+                found.append(Token(kind, text, start, self.at))
+        found.append(Token("end", "", len(self.text), len(self.text)))
+        return found
+
+    def next_token(self) -> tuple[TokenKind, str]:
+        character = self.peek()
+        if is_plain_digit(character) or (character == "." and is_plain_digit(self.peek(1))):
+            return "number", self.number()
+        if is_letter(character):
+            return self.word()
+        if character == "∞":
+            self.at += 1
+            return "name", "infinity"
+        if character in SUPERSCRIPTS:
+            return "superscript", self.superscript()
+        if character == "_" or character in SUBSCRIPTS:
+            return "subscript", self.subscript()
+        return "symbol", self.symbol()
+
+    def number(self) -> str:
+        found = _NUMBER.match(self.text, self.at)
+        assert found is not None  # the caller has seen a digit
+        text, start = found[0], self.at
+        self.at = found.end()
+        mantissa, _, exponent = text.lower().partition("e")
+        if len(mantissa.replace(".", "")) > DIGITS:
+            self.fail(f"a number of more than {DIGITS} digits", start, way_out="round it")
+        # The exponent is looked at first: 1e999999999 must never be written out.
+        if abs(int(exponent or 0)) > LARGEST_EXPONENT + DIGITS or not in_range(Fraction(text)):
+            self.fail(
+                f"the number {text} is too large or too small",
+                start,
+                expected=f"between 1e-{LARGEST_EXPONENT} and 1e{LARGEST_EXPONENT} was expected",
+            )
+        following = self.peek()
+        if following == "_":
+            self.fail("digits cannot be grouped with _", self.at, way_out="leave the _ out")
+        if following == "." and is_plain_digit(self.peek(1)):
+            self.fail(f"{text} is followed by a second decimal point", self.at)
+        if text.startswith("0") and text.isdigit() and following and is_letter(following):
+            self.fail(f"{text} runs into a name", self.at, way_out="write 0 * … for a product")
+        return text
+
+    def word(self) -> tuple[TokenKind, str]:
+        start = self.at
+        name = self.segment()
+        while self.peek() == "_" or (self.peek() and self.peek() in SUBSCRIPTS):
+            name += "_" + self.subscript()
+        if name in WORDS:
+            return "word", name
+        written = f"the word `{name}`"
+        if name.lower() in WORDS:
+            self.fail(written, start, way_out=f"write it small: {name.lower()}")
+        if name in _FOREIGN:
+            self.fail(
+                f"{written} has no meaning in a formula",
+                start,
+                way_out=_FOREIGN[name],
+            )
+        return "name", name
+
+    def segment(self) -> str:
+        """Read one Greek letter or a run of Latin letters and digits, with digits after it."""
+        first = self.peek()
+        start = self.at
+        self.at += 1
+        if first in GREEK:
+            while is_plain_digit(self.peek() or " "):
+                self.at += 1
+            return GREEK[first] + self.text[start + 1 : self.at]
+        while (after := self.peek()) and after.isascii() and after.isalnum():
+            self.at += 1
+        return self.text[start : self.at]
+
+    def subscript(self) -> str:
+        start = self.at
+        if self.peek() in SUBSCRIPTS:
+            while self.peek() and self.peek() in SUBSCRIPTS:
+                self.at += 1
+            return "".join(SUBSCRIPTS[one] for one in self.text[start : self.at])
+        self.at += 1
+        braces = self.peek() == "{"
+        self.at += braces
+        first = self.peek()
+        if first == "∞":
+            self.at += 1
+            text = "infinity"
+        elif first and (is_letter(first) or is_plain_digit(first)):
+            text = self.segment()
+        else:
+            begins = start == 0 or not self.text[start - 1].isalnum()
+            self.fail(
+                "a name cannot start with _" if begins else "a subscript is missing after _",
+                start,
+                expected="names such as k_a, alpha_1 or W_Q were expected",
+            )
+        if braces:
+            if self.peek() != "}":
+                self.fail(
+                    "the subscript's { is not closed after one name or number",
+                    start + 1,
+                    way_out="write k_a or k_{a}; for entries of a matrix write A[i, j]",
+                )
+            self.at += 1
+        return text
+
+    def superscript(self) -> str:
+        start = self.at
+        while self.peek() and self.peek() in SUPERSCRIPTS:
+            self.at += 1
+        text = "".join(SUPERSCRIPTS[one] for one in self.text[start : self.at])
+        if not re.fullmatch(r"-?[0-9]+", text) or len(text) > DIGITS:
+            self.fail(
+                f"the exponent `{self.text[start : self.at]}` cannot be read",
+                start,
+                expected="a whole number such as ² or ⁻¹ was expected",
+                way_out="write other exponents as ^(…)",
+            )
+        return text
+
+    def symbol(self) -> str:
+        start = self.at
+        if re.match(r"\.T(?![A-Za-z0-9_])", self.text[start : start + 3]):
+            self.at += 2
+            return "'"
+        for length in range(_LONGEST, 0, -1):
+            written = self.text[start : start + length]
+            if written in _WAYS_OUT:
+                self.fail(
+                    f"`{written}` is not part of the language",
+                    start,
+                    way_out=_WAYS_OUT[written],
+                )
+            if written in _SAME:
+                self.at += length
+                return _SAME[written]
+        raise self.stranger(self.text[start], start)
+
+    def stranger(self, character: str, at: int) -> FormulaError:
+        """Return what to say about a character that has no place in the language."""
+        if character == ".":
+            return self.error(
+                "a point that belongs to no number",
+                at,
+                expected="only .T can follow a value: there are no attributes",
+                way_out="write 1.0 for a number, x.T for a transpose",
+            )
+        if character in '"“”„`':
+            return self.error("a formula has no text in quotes", at, way_out="leave the quotes out")
+        found = f"{describe(character)} is not part of the language"
+        return self.error(found, at, way_out=_look_alike(character))
+
+
+def _look_alike(character: str) -> str:
+    name = unicodedata.name(character, "")
+    if unicodedata.category(character) in ("Cf", "Cc"):
+        return "delete this invisible character"
+    if "LETTER" in name:
+        return "use Latin letters a to z and Greek letters, which may be spelled: alpha, Sigma"
+    return "see the list of signs in the reference"
+
+
+def in_range(value: Fraction) -> bool:
+    """Tell whether a number can be written in a formula."""
+    low, high = Fraction(10) ** -LARGEST_EXPONENT, Fraction(10) ** (LARGEST_EXPONENT + 1)
+    return value == 0 or low <= abs(value) < high
+
+
+def tokenize(text: str, where: str = "formula") -> list[Token]:
+    """Return the tokens of a formula, the last one an end mark.
+
+    >>> [token.text for token in tokenize("α₁ ≤ 2‖x‖²")]
+    ['alpha_1', '<=', '2', '‖', 'x', '‖', '2', '']
+    """
+    return _Scanner(text, where).tokens()
