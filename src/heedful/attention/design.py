@@ -99,7 +99,7 @@ def design_weights(
 def _design(order: Order) -> Design:
     ratios = fix_ratios(order.keys, order.target)
     if ratios.dependency is not None:
-        return design_with_nearest_ratios(order, ratios)
+        return design_with_nearest_ratios(order, ratios, ratios.dependency)
     found = design_on_face(order, ratios)
     return found if isinstance(found, Design) else design_off_face(order, ratios, found)
 

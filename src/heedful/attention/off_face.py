@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import expit
 
 from heedful.attention.certificates import Certificate, Design, Order, made, reading_of, refused
 from heedful.attention.hull import Separation
@@ -21,7 +22,7 @@ def design_off_face(order: Order, ratios: Ratios, separation: Separation) -> Des
     a loose tolerance can be within reach of any S.
     """
     least = lowest(ratios.B, ratios.c)
-    best = 1 / (1 + math.exp(least.value))
+    best = float(expit(-least.value))
     within = least.value <= order.level + 1e-12  # `attend` decides a tie
     query = least_query(order, ratios, least.z) if within else None
     if query is not None:
@@ -35,16 +36,14 @@ def design_off_face(order: Order, ratios: Ratios, separation: Separation) -> Des
     return refused(order, _with_error(order, refusal, error))
 
 
-def design_with_nearest_ratios(order: Order, ratios: Ratios) -> Design:
-    """The wanted ratios are impossible: accept the nearest weights if they are near enough."""
-    y = ratios.dependency
-    assert y is not None
+def design_with_nearest_ratios(order: Order, ratios: Ratios, y: Float[np.ndarray, " m"]) -> Design:
+    """The dependency y forbids the wanted ratios: accept the nearest weights if near enough."""
     residual = float(np.linalg.norm(y @ ratios.keys[ratios.support]))
     proof = Certificate(
         kind="affine dependency",
         statement=(
-            f"{order.name.capitalize()} satisfy Σ y_i k_i = 0 with Σ y_i = 0, so every query has "
-            f"Σ y_i ln α_i = 0; the wanted weights have "
+            f"{order.name.capitalize()} satisfy Σ y_i k_i = 0 with Σ y_i = 0 (residual "
+            f"{residual:.1g}), so every query has Σ y_i ln α_i = 0; the wanted weights have "
             f"{float(y @ np.log(ratios.weights)):.6g}: these exact ratios are impossible."
         ),
         affine=_as_dict(ratios.support, y),
@@ -78,7 +77,7 @@ def nearest_query(order: Order, ratios: Ratios) -> tuple[Float[np.ndarray, " d"]
 
 
 def _capped(order: Order, ratios: Ratios, separation: Separation, least: Lowest) -> Certificate:
-    best = 1 / (1 + math.exp(least.value))
+    best = float(expit(-least.value))
     if separation.verdict == "borderline":
         return Certificate(
             kind="borderline",
@@ -97,7 +96,7 @@ def _capped(order: Order, ratios: Ratios, separation: Separation, least: Lowest)
         combination = least.p
     a, ceiling = ratios.affine(combination), _ceiling(ratios, combination)
     difference = a @ ratios.keys[ratios.support] - combination @ ratios.keys[ratios.others]
-    if order.kind == "copy":
+    if len(order.of) == 1:
         subject, other = f"Key {order.of[0]} is", ""
         formula = "1/(1 + exp(H(λ)))"
     else:
@@ -181,7 +180,7 @@ def _changed(certificate: Certificate, **fields: object) -> Certificate:
 
 def _ceiling(ratios: Ratios, combination: Float[np.ndarray, " r"]) -> float:
     """Return 1/(1 + exp(H(λ) + Σ a_i ln w_i)), where Σ a_i ln w_i = λ·c."""
-    return 1 / (1 + math.exp(entropy_of(combination) + float(combination @ ratios.c)))
+    return float(expit(-entropy_of(combination) - combination @ ratios.c))
 
 
 def _as_dict(places: Int[np.ndarray, " k"], values: Float[np.ndarray, " k"]) -> dict[int, float]:
