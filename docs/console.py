@@ -30,6 +30,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FENCE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ELISION = "[...]"
+CRASHES = ("Traceback (most recent call last)", "this should not happen")
+"""What a page never shows: `heed` failing in a way nobody meant."""
 TIME_LIMIT = 300
 """Seconds after which a command counts as hanging."""
 
@@ -117,7 +119,7 @@ def run(arguments: list[str], folder: Path) -> tuple[str, int]:
         timeout=TIME_LIMIT,
         check=False,
     )
-    if "Traceback (most recent call last)" in finished.stdout:
+    if any(sign in finished.stdout for sign in CRASHES):
         raise RuntimeError(f"heed {shlex.join(arguments)} crashed:\n{finished.stdout}")
     lines = [line.rstrip() for line in finished.stdout.splitlines()]
     return "".join(f"{line}\n" for line in lines), finished.returncode
@@ -144,18 +146,18 @@ def _pattern(line: str) -> str:
 def differences(block: Block) -> str:
     """Return where a block's real output differs from the page; empty if it agrees."""
     report = ""
-    for step, found in session(block):
-        if not agrees(step.expected, found):
-            report += f"{block}\n$ {step.command}\n"
-            report += "".join(
-                difflib.unified_diff(
-                    step.expected.splitlines(keepends=True),
-                    found.splitlines(keepends=True),
-                    "shown",
-                    "real",
-                )
-            )
+    try:
+        for step, found in session(block):
+            if not agrees(step.expected, found):
+                report += f"{block}\n$ {step.command}\n{_difference(step.expected, found)}"
+    except (RuntimeError, subprocess.TimeoutExpired) as crash:
+        report += f"{block}: {crash}"
     return report
+
+
+def _difference(shown: str, real: str) -> str:
+    lines = (text.splitlines(keepends=True) for text in (shown, real))
+    return "".join(difflib.unified_diff(*lines, "shown", "real"))
 
 
 def rewritten(block: Block) -> str:
@@ -166,14 +168,24 @@ def rewritten(block: Block) -> str:
     )
 
 
-def write(page: Path) -> bool:
-    """Put the real outputs into one page; tell whether it changed."""
+def write(page: Path) -> tuple[bool, list[str]]:
+    """Put the real outputs into one page; tell whether it changed, and what crashed.
+
+    A block in which a command crashes stays as it is.
+    """
     before = page.read_text(encoding="utf-8")
-    outputs = iter([rewritten(block) for block in blocks(page)])
+    texts, crashes = [], []
+    for block in blocks(page):
+        try:
+            texts.append(rewritten(block))
+        except (RuntimeError, subprocess.TimeoutExpired) as crash:
+            texts.append(block.text)
+            crashes.append(f"{block}: {crash}")
+    outputs = iter(texts)
     after = FENCE.sub(lambda _: f"```console\n{next(outputs)}```", before)
     if after != before:
         page.write_text(after, encoding="utf-8")
-    return after != before
+    return after != before, crashes
 
 
 def main() -> int:
@@ -186,24 +198,25 @@ def main() -> int:
     options = parser.parse_args()
     wrong = 0
     for page in [path.resolve() for path in options.pages] or pages():
-        try:
-            wrong += _update(page) if options.write else _compare(page)
-        except (RuntimeError, subprocess.TimeoutExpired) as crash:
-            print(f"{page.relative_to(ROOT)}: {crash}")
-            wrong += 1
+        wrong += _update(page) if options.write else _compare(page)
     return 1 if wrong else 0
 
 
 def _update(page: Path) -> int:
-    print(f"{page.relative_to(ROOT)}: {'rewritten' if write(page) else 'unchanged'}")
-    return 0
+    changed, crashes = write(page)
+    print(
+        f"{page.relative_to(ROOT)}: {'rewritten' if changed else 'unchanged'}", *crashes, sep="\n"
+    )
+    return len(crashes)
 
 
 def _compare(page: Path) -> int:
-    reports = {block: differences(block) for block in blocks(page)}
-    for block, report in reports.items():
+    wrong = 0
+    for block in blocks(page):
+        report = differences(block)
+        wrong += bool(report)
         print(report or f"{block}: agrees")
-    return sum(map(bool, reports.values()))
+    return wrong
 
 
 if __name__ == "__main__":

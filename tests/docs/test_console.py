@@ -64,7 +64,7 @@ def test_writing_fills_in_the_output_and_is_then_in_agreement(
         "```console\n$ heed attend \\\n    --no-such-flag\nold\n$ echo $?\n```\n\nAfter.\n",
         encoding="utf-8",
     )
-    assert console.write(page)
+    assert console.write(page) == (True, [])
     text = page.read_text("utf-8")
     assert re.search(r"\$ heed --version\nheedful \d+\.\d+", text)
     assert "old" not in text
@@ -72,7 +72,7 @@ def test_writing_fills_in_the_output_and_is_then_in_agreement(
     assert text.startswith("Before.")
     assert text.endswith("After.\n")
     assert not any(console.differences(block) for block in console.blocks(page))
-    assert not console.write(page)
+    assert console.write(page) == (False, [])
 
 
 def test_only_our_own_commands_are_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
