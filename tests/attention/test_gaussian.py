@@ -61,6 +61,14 @@ def test_a_head_perpendicular_to_the_noise_leaves_the_key_quiet() -> None:
     assert logit_model(keys, 50 * rotation[:2]).dimensions == 1
 
 
+def test_a_stack_of_covariances_gives_one_to_each_key() -> None:
+    stack = np.stack([np.eye(2), np.zeros((2, 2)), np.diag([0.0, 3.0])])
+    keys = GaussianKeys.of(np.ones((3, 2)), covariances=stack)
+    for key in range(3):
+        np.testing.assert_array_equal(keys.covariance(key), stack[key])
+    assert logit_model(keys, [1.0, 0.0]).noisy.tolist() == [0]
+
+
 def test_copies_of_a_head_add_no_direction_of_noise() -> None:
     keys = GaussianKeys.of(np.eye(3), isotropic=0.1)
     q = np.array([1.0, 2.0, 0.5])
@@ -147,6 +155,8 @@ def test_logits_of_any_size_give_weights() -> None:
         ({"directions": {0: [1, 0, 0]}}, ["directions", "no variance"]),
         ({"noisy": {0: 1}, "directions": {0: [1, 0]}}, ["directions[0]", "2 entries"]),
         ({"covariances": {0: np.diag([1, 1, -0.25])}}, ["covariances[0]", "eigenvalue is -0.25"]),
+        ({"covariances": np.zeros((2, 3, 3))}, ["covariances", "2 matrices", "3 keys"]),
+        ({"covariances": np.eye(3)}, ["covariances", "2 axes"]),
         ({"covariances": {0: np.eye(2)}}, ["covariances[0]", "(2, 2)", "(3, 3)"]),
         ({"covariances": {1: np.triu(np.ones((3, 3)))}}, ["covariances[1]", "not symmetric"]),
         ({"noisy": {0: 1}, "covariances": {0: np.eye(3)}}, ["covariances", "both"]),

@@ -172,6 +172,13 @@ def test_the_limit_is_where_large_queries_go(seed: int, heads: int) -> None:
     np.testing.assert_allclose(limit.mean, steep.mean, atol=0.05)
 
 
+def test_the_target_can_be_an_average_of_keys() -> None:
+    values = np.random.default_rng(1).standard_normal((10, 3))
+    study = study_noise(ONE_NOISY, E[0], values=values, of=(2, 5), draws=2, names=["mine"])
+    np.testing.assert_allclose(study.target, values[[2, 5]].mean(axis=0))
+    assert study.names == ("mine",)
+
+
 def test_zero_noise_is_the_noiseless_reading() -> None:
     keys = GaussianKeys.of(E)
     study = study_noise(keys, 7 * E[:2], draws=10)
@@ -289,6 +296,9 @@ def test_wilson_is_honest_at_the_ends() -> None:
         ({"certified_error": 1e-12}, ["certified_error", "1e-12"]),
         ({"values": np.eye(3)}, ["values", "3 rows", "10 keys"]),
         ({"target": [1.0]}, ["target", "1 entries", "10"]),
+        ({"of": (0,), "target": [1.0]}, ["both `of` and `target`"]),
+        ({"of": (10,)}, ["key 10 does not exist"]),
+        ({"names": ["a", "b"]}, ["names", "2 names", "1 heads"]),
         ({"scale": 0.0}, ["scale", "is 0", "positive"]),
     ],
 )

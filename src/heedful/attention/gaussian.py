@@ -47,13 +47,14 @@ class GaussianKeys(Record):
         isotropic: Any = 0.0,
         noisy: Mapping[Any, Any] | None = None,
         directions: Mapping[Any, Any] | None = None,
-        covariances: Mapping[Any, Any] | None = None,
+        covariances: Any = None,
     ) -> GaussianKeys:
         """Return checked Gaussian keys.
 
         `isotropic` is one variance for all keys or one for each; `noisy` maps a key to the
         extra variance v along its direction, which is its own mean unless `directions` names
-        another; `covariances` maps a key to a whole matrix, which replaces the other two.
+        another; `covariances` maps a key to a whole matrix, which replaces the other two, or is
+        one array (n, d, d) with a matrix for every key.
 
         >>> keys = GaussianKeys.of(np.eye(3), noisy={0: 0.5})
         >>> keys.covariance(0)
@@ -81,7 +82,7 @@ class GaussianKeys(Record):
                 )
         full = {
             index("covariances", key, n): _covariance(key, value, d)
-            for key, value in (covariances or {}).items()
+            for key, value in _by_key(covariances, n).items()
         }
         for key in full:
             if key in extra:
@@ -151,6 +152,19 @@ def _variance(name: str, key: Any, value: Any) -> float:
             f"{name}[{key}]", f"is {variance:g}", expected="a variance of 0 or more was expected"
         )
     return variance
+
+
+def _by_key(covariances: Any, n: int) -> Mapping[Any, Any]:
+    if covariances is None:
+        return {}
+    if isinstance(covariances, Mapping):
+        return covariances
+    stack = numpy64("covariances", covariances, rank=3)
+    if len(stack) != n:
+        raise InputError(
+            "covariances", f"has {len(stack)} matrices", expected=f"one for each of the {n} keys"
+        )
+    return dict(enumerate(stack))
 
 
 def _covariance(key: Any, value: Any, d: int) -> Any:

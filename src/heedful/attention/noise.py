@@ -10,6 +10,7 @@ in the limit of ever larger queries (in closed form). The answers check one anot
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,12 @@ from heedful.attention.quadrature import (
     places,
     standard_grid,
 )
-from heedful.attention.readout import Readout, weight_covariance, weight_variances
+from heedful.attention.readout import (
+    Readout,
+    average_of,
+    weight_covariance,
+    weight_variances,
+)
 from heedful.attention.sampling import sample, standard_errors, wilson
 from heedful.errors import InputError
 
@@ -47,17 +53,20 @@ def study_noise(
     *,
     values: Any = None,
     target: Any = None,
+    of: Iterable[int] | None = None,
     radius: Any = 0.1,
     draws: Any = 10_000,
     seed: Any = 0,
     scale: Scale = 1.0,
     exact: bool = True,
     certified_error: Any = 1e-6,
+    names: Sequence[str] = (),
 ) -> NoiseStudy:
     """Study what noisy keys do to the weights and the output of one head or several.
 
     `queries` is (H, d), or (d) for one head; `values` is (n, v), the unit vectors when left out;
-    `target` is where c should be, the output without noise when left out.
+    `target` is where c should be, or `of` names the keys whose average value it is; left out,
+    it is the output without noise. `names` labels the heads in tables and figures.
 
     >>> keys = GaussianKeys.of(np.eye(10, 16), noisy={0: 0.5})
     >>> two_heads = study_noise(keys, 50 * np.eye(10, 16)[:2])
@@ -72,7 +81,7 @@ def study_noise(
         raise InputError("radius", f"is {radius:g}", expected="a distance above 0 was expected")
     _checked_error(certified_error)
     model = logit_model(keys, queries, scale)
-    readout = Readout(model, values, target)
+    readout = _readout(model, values, target, of)
     certified, refusal = certified_rule(model, certified_error) if exact else (None, NOT_ASKED)
     known = None if certified is None else _exact(model, readout, radius, certified)
     sampled = _sampled(model, readout, radius, draws, seed)
@@ -80,6 +89,7 @@ def study_noise(
     return NoiseStudy(
         keys=model.n,
         heads=model.heads,
+        names=_head_names(names, model.heads),
         noisy=tuple(model.noisy.tolist()),
         dimensions=model.dimensions,
         radius=radius,
@@ -122,6 +132,22 @@ def sampled_noise(
     model = logit_model(keys, queries, scale)
     draws, seed = _whole("draws", draws, 2), _whole("seed", seed, 0)
     return _sampled(model, Readout(model), 0.1, draws, seed)
+
+
+def _readout(model: LogitModel, values: Any, target: Any, of: Iterable[int] | None) -> Readout:
+    if of is None:
+        return Readout(model, values, target)
+    if target is not None:
+        raise InputError(
+            "of", "both `of` and `target` were given", expected="one of them says where c should be"
+        )
+    return Readout(model, values, Readout(model, values).output(average_of(of, model.n)))
+
+
+def _head_names(names: Sequence[str], heads: int) -> tuple[str, ...]:
+    if names and len(names) != heads:
+        raise InputError("names", f"has {len(names)} names", expected=f"there are {heads} heads")
+    return tuple(names) or tuple(f"head {number}" for number in range(heads))
 
 
 def _exact(

@@ -83,6 +83,8 @@ class NoiseStudy(Record):
     """n."""
     heads: int
     """H."""
+    names: tuple[str, ...]
+    """What the heads are called."""
     noisy: tuple[int, ...]
     """The keys whose noise reaches some logit."""
     dimensions: int

@@ -11,12 +11,13 @@ itself; then the noisy keys keep their own coordinates and only the quiet ones a
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from heedful.attention.arrays import Array, matrix, vector
+from heedful.attention.arrays import Array, indices, matrix, vector
 from heedful.attention.logits import LogitModel
 from heedful.errors import InputError
 
@@ -103,6 +104,14 @@ class Readout:
             return np.zeros((0, 1))
         quiet_target = self.target[self.model.quiet]
         return np.linalg.qr(np.column_stack([self.model.quiet_map, quiet_target]), mode="r")
+
+
+def average_of(keys: Iterable[int], n: int) -> Float[np.ndarray, " n"]:
+    """Return the weights that average a set of keys."""
+    chosen = indices("of", keys, n)
+    weights = np.zeros(n)
+    weights[list(chosen)] = 1.0 / len(chosen)
+    return weights
 
 
 def weight_variances(

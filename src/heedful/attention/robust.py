@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from heedful.attention.arrays import Array, indices, number_of, vector
+from heedful.attention.arrays import Array, number_of, vector
 from heedful.attention.gaussian import GaussianKeys
 from heedful.attention.logits import checked_queries, logit_model
-from heedful.attention.readout import Readout
+from heedful.attention.operation import Scale, scale_of
+from heedful.attention.readout import Readout, average_of
 from heedful.attention.robust_choices import HeadsChoice, hand_made, judge
 from heedful.attention.robust_search import (
     POLISHED,
+    POLISHED_LOGITS,
     SCREENED,
     Found,
     Progress,
@@ -69,6 +71,8 @@ class HeadsDesign(Record):
     """Length of the longest query."""
     norm: float
     """How long it was allowed to be."""
+    scale: float
+    """What multiplies every k·q."""
     error: float
     """√E‖c − target‖²."""
     expected_squared_error: float
@@ -87,6 +91,10 @@ class HeadsDesign(Record):
     """What is guaranteed, and what is not."""
     comparison: tuple[HeadsChoice, ...]
     """Hand-made choices at the full norm, best first."""
+    by_beta: tuple[dict[str, float | int], ...] | None = None
+    """Errors at each allowed norm (under "beta"): "optimal", and each hand-made choice."""
+    by_heads: tuple[dict[str, float | int], ...] | None = None
+    """Errors for each number of heads (under "heads"), likewise; see `error_curves`."""
 
 
 def design_heads(
@@ -97,6 +105,7 @@ def design_heads(
     heads: Any = 2,
     norm: Any = 50.0,
     values: Any = None,
+    scale: Scale = 1.0,
     compare: Mapping[str, Any] | None = None,
     starts: Any = 8,
     seed: Any = 0,
@@ -106,7 +115,7 @@ def design_heads(
 
     The target is the average of the values of the keys in `of`, or the output of
     `target_weights`. `compare` names queries of your own to judge beside the hand-made ones;
-    `starts` is how many random starts join them in the search.
+    those within the budget also start the search, as do `starts` random ones.
 
     >>> keys = GaussianKeys.of(np.eye(10, 16), noisy={0: 0.5})
     >>> design = design_heads(keys, of=(0, 1), heads=2, norm=50, starts=2)
@@ -114,29 +123,35 @@ def design_heads(
     True
     """
     weights = _target_weights(keys.n, of, target_weights)
-    heads, starts, norm = _budget(heads, starts, norm)
+    heads, starts, seed, norm = _budget(heads, starts, seed, norm)
     readout = Readout(logit_model(keys, np.zeros(keys.d)), values)
     target = readout.output(weights)
     own = {name: checked_queries(Q, keys.d) for name, Q in (compare or {}).items()}
     hand = hand_made(keys, weights, heads, norm)
-    errors = (np.eye(keys.n) if readout.values is None else readout.values) - target
-    first = _starts(keys, hand, (heads, norm), starts, seed)
-    found = _search(keys, errors, first, norm, seed, progress)
+    s = scale_of(scale, keys.d)
 
     def judged(name: str, Q: Array) -> HeadsChoice:
-        return judge(name, keys, Q, values=values, target=target, on=weights > 0, seed=seed)
+        on = weights > 0
+        return judge(name, keys, Q, values=values, target=target, on=on, scale=s, seed=seed)
 
     comparison = [judged(name, Q) for name, Q in {**hand, **own}.items()]
-    optima = [(judged(each.start, each.queries), each) for each in found]
+    errors = (np.eye(keys.n) if readout.values is None else readout.values) - target
+    # The search knows no scale: it looks for s q, whose length may be up to s · norm.
+    rivals = hand | {name: Q for name, Q in own.items() if _within(Q, heads, norm)}
+    shorter = {f"{name}, shorter": 0.2 * Q for name, Q in hand.items()}
+    first = _starts(keys, rivals | shorter, (heads, norm), starts, seed)
+    found = _search(keys, errors, [(name, s * Q) for name, Q in first], s * norm, seed, progress)
+    optima = [(judged(each.start, each.queries / s), each) for each in found]
     best, source = min(optima, key=lambda pair: pair[0].expected_squared_error)
     # Nodes are not the noise itself: a hand-made choice may still win the fair evaluation.
-    rivals = [best, *(choice for choice in comparison if choice.name in hand)]
-    chosen = min(rivals, key=lambda choice: choice.expected_squared_error)
+    fair = [best, *(choice for choice in comparison if choice.name in rivals)]
+    chosen = min(fair, key=lambda choice: choice.expected_squared_error)
     return HeadsDesign(
         feasible=True,
         queries=chosen.queries,
         beta=float(np.linalg.norm(chosen.queries, axis=1).max()),
         norm=norm,
+        scale=s,
         error=chosen.error,
         expected_squared_error=chosen.expected_squared_error,
         standard_error=chosen.standard_error,
@@ -149,18 +164,21 @@ def design_heads(
     )
 
 
+def _within(Q: Array, heads: int, norm: float) -> bool:
+    return len(Q) == heads and bool(np.linalg.norm(Q, axis=1).max() <= norm * (1.0 + 1e-12))
+
+
 def _starts(
     keys: GaussianKeys,
-    hand: Mapping[str, Array],
+    given: Mapping[str, Array],
     budget: tuple[int, float],
     random: int,
     seed: int,
 ) -> list[tuple[str, Array]]:
-    """Return named starts in the coordinates of the span: hand-made at two lengths, and random."""
+    """Return named starts in the coordinates of the span: the given ones, and random ones."""
     heads, norm = budget
     U = span(keys)
-    named = [(name, Q @ U) for name, Q in hand.items()]
-    named += [(f"{name}, shorter", 0.2 * Q) for name, Q in named]
+    named = [(name, Q @ U) for name, Q in given.items()]
     stream = np.random.default_rng(seed)
     for number in range(random):
         Q = stream.standard_normal((heads, U.shape[1]))
@@ -179,7 +197,10 @@ def _search(
 ) -> list[Found]:
     """Return the optima found, with queries of full dimension and a note of the nodes."""
     screen = objective(keys, errors, SCREENED, seed)
-    final = objective(keys, errors, POLISHED, seed)
+    nodes = POLISHED
+    while nodes > SCREENED and nodes * len(starts[0][1]) * keys.n > POLISHED_LOGITS:
+        nodes //= 2
+    final = objective(keys, errors, nodes, seed)
     U = span(keys)
     return [
         Found(
@@ -200,11 +221,11 @@ def _certificate(
     found = (
         f"a local optimum on {source.nodes} nodes of the noise, the best of {starts} starts"
         if chosen is best
-        else f"the hand-made choice {chosen.name!r}, which no optimum found improves on"
+        else f"the given choice {chosen.name!r}, which no optimum found improves on"
     )
     return HeadsCertificate(
         statement=(
-            f"{found}; the error was evaluated {figure}, and every hand-made choice of the same "
+            f"{found}; the error was evaluated {figure}, and every choice compared within the "
             "budget errs at least as much; better queries may exist"
         ),
         starts=starts,
@@ -224,10 +245,7 @@ def _target_weights(n: int, of: Iterable[int] | None, target_weights: Any) -> Ar
             expected="one of them says what the heads are for",
         )
     if of is not None:
-        chosen = indices("of", of, n)
-        weights = np.zeros(n)
-        weights[list(chosen)] = 1.0 / len(chosen)
-        return weights
+        return average_of(of, n)
     weights = vector("target_weights", target_weights, length=n)
     if weights.min() < 0 or abs(weights.sum() - 1.0) > 1e-9:
         raise InputError(
@@ -238,8 +256,8 @@ def _target_weights(n: int, of: Iterable[int] | None, target_weights: Any) -> Ar
     return weights
 
 
-def _budget(heads: Any, starts: Any, norm: Any) -> tuple[int, int, float]:
-    for name, value, least in (("heads", heads, 1), ("starts", starts, 0)):
+def _budget(heads: Any, starts: Any, seed: Any, norm: Any) -> tuple[int, int, int, float]:
+    for name, value, least in (("heads", heads, 1), ("starts", starts, 0), ("seed", seed, 0)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(
                 name, f"is {value!r}", expected=f"a whole number of at least {least} was expected"
@@ -247,4 +265,4 @@ def _budget(heads: Any, starts: Any, norm: Any) -> tuple[int, int, float]:
     longest = number_of("norm", norm)
     if longest <= 0:
         raise InputError("norm", f"is {longest:g}", expected="a length above 0 was expected")
-    return int(heads), int(starts), longest
+    return int(heads), int(starts), int(seed), longest

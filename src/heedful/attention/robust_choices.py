@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from heedful.attention.arrays import Array
 from heedful.attention.gaussian import GaussianKeys
 from heedful.attention.logits import logit_model
+from heedful.attention.operation import Scale
 from heedful.attention.quadrature import certified_rule, feature_moments
 from heedful.attention.readout import Readout
 from heedful.attention.sampling import sample
@@ -64,13 +65,14 @@ def judge(
     values: Any,
     target: Float[np.ndarray, " v"],
     on: Bool[np.ndarray, " n"],
+    scale: Scale,
     seed: int,
 ) -> HeadsChoice:
     """Evaluate queries: exactly where a quadrature can, by draws otherwise.
 
     All choices judged with one seed meet the same draws, so that they differ by their merit.
     """
-    model = logit_model(keys, queries)
+    model = logit_model(keys, queries, scale)
     readout = Readout(model, values, target)
     certified, _ = certified_rule(model, 1e-6)
     if certified is not None:

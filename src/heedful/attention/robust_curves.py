@@ -1,77 +1,92 @@
-"""Error against the budget: how much longer queries, or more heads, can buy."""
+"""Error against the budget: how much longer queries, or more heads, can buy.
+
+Copies of a head buy nothing: heads share their keys, and so their noise. More heads help where
+they read the same value through different noise. An odd number may do worse than the even
+number before it: every head has the same say in c, and the odd one has no side to take.
+
+Each point also starts from the largest point before it that its budget contains (shorter queries,
+or fewer heads, each repeated), so that the best error does not rise where it cannot, but for the
+standard error of an evaluation by draws.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from heedful.attention.arrays import Array
 from heedful.attention.gaussian import GaussianKeys
 from heedful.attention.robust import HeadsDesign, design_heads
 from heedful.attention.robust_search import Progress
-from heedful.records import Record
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class HeadsCurves(Record):
-    """How the error falls with the budget: {"optimal": …, hand-made name: …} at each point."""
-
-    by_beta: tuple[dict[str, float | int], ...]
-    """Errors at each allowed norm (under "beta"), for the number of heads in `heads`."""
-    by_heads: tuple[dict[str, float | int], ...]
-    """Errors for each number of heads (under "heads"), at the norm in `norm`."""
-    heads: int
-    """Heads along `by_beta`."""
-    norm: float
-    """Norm along `by_heads`."""
+FRACTIONS = (0.04, 0.1, 0.2, 0.5, 1.0, 2.0)
+"""Norms along the curve, as parts of the norm of the design."""
+HEAD_COUNTS = (1, 2, 3, 4, 8)
+"""Numbers of heads along the curve."""
+EARLIER = "an earlier point of the curve"
 
 
 def error_curves(
+    design: HeadsDesign,
     keys: GaussianKeys,
     *,
-    of: Iterable[int] | None = None,
-    target_weights: Any = None,
-    norms: Sequence[Any] = (2.0, 5.0, 10.0, 20.0, 50.0, 100.0),
-    head_counts: Sequence[Any] = (1, 2, 3, 4, 8),
-    heads: Any = 2,
-    norm: Any = 50.0,
+    norms: Sequence[Any] | None = None,
+    head_counts: Sequence[Any] = HEAD_COUNTS,
     values: Any = None,
-    starts: Any = 4,
+    starts: Any = 2,
     seed: Any = 0,
     progress: Progress | None = None,
-) -> HeadsCurves:
-    """Return √E‖c − target‖² of the best and of the hand-made heads along both budgets."""
-    chosen = None if of is None else tuple(of)
-    total = len(norms) + len(head_counts)
+) -> HeadsDesign:
+    """Return the design with √E‖c − target‖² of best and hand-made heads along both budgets.
+
+    `keys` and `values` are those the design was made for.
+    """
+    lengths = [part * design.norm for part in FRACTIONS] if norms is None else list(norms)
+    total = len(lengths) + len(head_counts)
     done = 0
 
-    def designed(heads: Any, norm: Any) -> dict[str, float]:
+    found: dict[tuple[int, float], Array] = {}
+
+    def errors(heads: Any, norm: Any) -> dict[str, float | int]:
         nonlocal done
-        design = design_heads(
+        made = design_heads(
             keys,
-            of=chosen,
-            target_weights=target_weights,
+            target_weights=design.target_weights,
             heads=heads,
             norm=norm,
             values=values,
+            scale=design.scale,
+            compare=_contained(found, heads, norm),
             starts=starts,
             seed=seed,
         )
+        found[heads, made.norm] = made.queries
         done += 1
         if progress:
             progress(done, total)
-        return _errors(design)
+        known = {choice.name: choice.error for choice in made.comparison}
+        shown = {name: known[name] for name in sorted(known) if name != EARLIER}
+        return {"optimal": made.error, **shown}
 
-    return HeadsCurves(
-        by_beta=tuple({"beta": float(each), **designed(heads, each)} for each in norms),
-        by_heads=tuple({"heads": each, **designed(each, norm)} for each in head_counts),
-        heads=heads,
-        norm=float(norm),
+    heads = len(design.queries)
+    return replace(
+        design,
+        by_beta=tuple({"beta": float(norm), **errors(heads, norm)} for norm in lengths),
+        by_heads=tuple({"heads": count, **errors(count, design.norm)} for count in head_counts),
     )
 
 
-def _errors(design: HeadsDesign) -> dict[str, float]:
-    return {
-        "optimal": design.error,
-        **{choice.name: choice.error for choice in design.comparison},
-    }
+def _contained(found: dict[tuple[int, float], Array], heads: Any, norm: Any) -> dict[str, Array]:
+    """Return the largest earlier design that a budget contains, repeated to its heads."""
+    fitting = [
+        (count, length)
+        for count, length in found
+        if length <= norm and isinstance(heads, int) and heads % count == 0
+    ]
+    if not fitting:
+        return {}
+    count, length = max(fitting)
+    return {EARLIER: np.repeat(found[count, length], heads // count, axis=0)}

@@ -32,7 +32,11 @@ NODE_NUMBERS = 4_000_000
 SOBOL_DIMENSIONS = 21_201
 """SciPy's Sobol points go no further."""
 SCREENED, POLISHED = 512, 4096
-"""Nodes while screening the starts, and while polishing the best of them."""
+"""Nodes while screening the starts, and at most while polishing the best of them …"""
+POLISHED_LOGITS = 1 << 17
+"""… where no more than about this many logits are computed at once."""
+KEPT = 3
+"""How many screened starts are polished."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -137,7 +141,6 @@ def polish(J: Objective, Q: Float[np.ndarray, "H m"], norm: float, steps: int, n
         J_value, gradient = J(unpack(x, H, norm))
         return J_value, pull_back(x, gradient, norm)
 
-    # The sphere of u needs no bounds; a ball of 0.9 to 1.1 would only hide its flat direction.
     bounds = [(0.0, 1.0)] * H + [(None, None)] * (H * m)
     result: Any = minimize(
         value,
@@ -148,7 +151,10 @@ def polish(J: Objective, Q: Float[np.ndarray, "H m"], norm: float, steps: int, n
         options={"maxiter": steps, "ftol": 1e-13, "gtol": 1e-10},
     )
     best, gradient = np.asarray(result.x), np.asarray(result.jac)
-    projected = np.where((best >= 1.0) & (np.arange(len(best)) < H), gradient.clip(min=0), gradient)
+    lengths = np.arange(len(best)) < H
+    # Where a length is at its bound, a slope that points outward is no way to go.
+    blocked = lengths & ((best >= 1.0) & (gradient < 0) | (best <= 0.0) & (gradient > 0))
+    projected = np.where(blocked, 0.0, gradient)
     return Found(
         queries=unpack(best, H, norm),
         value=float(result.fun),
@@ -185,7 +191,7 @@ def search(
     progress: Progress | None = None,
 ) -> list[Found]:
     """Return the optima of the best starts, best first."""
-    kept = min(4, len(starts))
+    kept = min(KEPT, len(starts))
     total = len(starts) + kept
     screened = []
     for name, Q in starts:
@@ -195,7 +201,7 @@ def search(
     screened.sort(key=lambda found: found.value)
     polished = []
     for found in screened[:kept]:
-        polished.append(polish(final, found.queries, norm, 500, found.start))
+        polished.append(polish(final, found.queries, norm, 300, found.start))
         if progress:
             progress(len(starts) + len(polished), total)
     return sorted(polished, key=lambda found: found.value)
