@@ -8,7 +8,6 @@ symbols, or to members of a family: `k_a` is row a of the keys, `alpha_i` entry 
 from __future__ import annotations
 
 import difflib
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -16,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from heedful.attention.copyable import certify
 from heedful.attention.operation import softmax as softmax_of
-from heedful.claims import numeric_functions
-from heedful.claims.language import show
+from heedful.claims import indices, numeric_functions, numeric_statistics
+from heedful.claims.language import bound_names, show
 from heedful.claims.language.tree import (
     Binary,
     Call,
@@ -31,10 +31,8 @@ from heedful.claims.language.tree import (
     Number,
     Unary,
     names_in,
-    walk,
 )
 from heedful.claims.values import (
-    Kind,
     Truth,
     Value,
     add,
@@ -50,8 +48,6 @@ from heedful.errors import FormulaError
 CONSTANTS = {"pi": math.pi, "e": math.e, "infinity": math.inf}
 ROUNDING = 1e-9
 """Relative slack of a comparison in float64; what is closer is left to exact arithmetic."""
-MOST_CASES = 4096
-"""Cases of a `for all` that are looked at one by one; beyond, a fixed selection."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +106,7 @@ class Evaluator:
                 return Truth(~inner.holds, -inner.gap, inner.left, inner.right)
             case ForAll():
                 return self._for_all(node)
-            case Call("copyable", arguments):
+            case Call("copyable" | "hull", arguments):
                 return self._copyable(arguments)
         raise FormulaError(
             "formula",
@@ -206,10 +202,10 @@ class Evaluator:
 
     def _call(self, node: Call) -> Value:
         name, arguments = node.function, node.arguments
-        if name in ("E", "P", "var", "std", "cov", "quantile"):
-            return self._statistic(node)
+        if name in numeric_statistics.NAMES:
+            return numeric_statistics.statistic(self, node)
         if name in ("sum", "max", "min", "prod"):
-            return self._binder(name, arguments)
+            return self._binder(node)
         if name == "mass":
             alpha = self._name("alpha", node.column)
             members = [
@@ -226,6 +222,10 @@ class Evaluator:
             return numeric_functions.phi(self.value(arguments[0]), width, self.world.base)
         if name in numeric_functions.FUNCTIONS:
             return self._plain_call(numeric_functions.FUNCTIONS[name], name, arguments)
+        if name == "distance":
+            return self._distance(arguments)
+        if name == "selfattention":
+            return self._self_attention([self.value(argument) for argument in arguments])
         if name == "rotate":
             x, t = (self.value(argument) for argument in arguments[:2])
             return numeric_functions.rotate(x, t, self.world.base)
@@ -266,76 +266,27 @@ class Evaluator:
         values = arguments[2] if len(arguments) > 2 else self._name("v", 0)
         return multiply(transpose(values), alpha)
 
-    def _binder(self, name: str, arguments: tuple[Expression, ...]) -> Value:
+    def _binder(self, node: Call) -> Value:
         folds: dict[str, Any] = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod}
-        fold = folds[name]
-        if len(arguments) == 1:
-            x = self.value(arguments[0])
-            if x.kind == "scalar":
-                return x
-            return Value(fold(x.array.reshape(len(x.array), -1), axis=1), "scalar")
-        body, bound = arguments
-        index = next((part.text for part in walk(bound) if isinstance(part, Name)), "")
-        condition = None if isinstance(bound, Name) else bound
-        parts = []
-        kind: Kind = "scalar"
-        formal = False
-        for world in self._cases((index,), condition, body):
-            made = Evaluator(world).value(body)
-            kind, formal = made.kind, made.formal
-            parts.append(made.array)
+        fold = folds[node.function]
+        bound = bound_names(node)
+        if not bound and len(node.arguments) == 1:
+            x = self.value(node.arguments[0])
+            flat = x.array.reshape(len(x.array), -1)
+            return x if x.kind == "scalar" else Value(fold(flat, axis=1), "scalar")
+        if bound:
+            body, over = node.arguments
+            condition = None if isinstance(over, Name) else over
+            parts = [Evaluator(world).value(body) for world in self._cases(bound, condition, body)]
+        else:
+            parts = [self.value(argument) for argument in node.arguments]
         if not parts:
-            raise FormulaError("formula", f"{name} over nothing", expected="at least one member")
-        draws = max(len(part) for part in parts)
-        wide = [np.broadcast_to(part, (draws, *part.shape[1:])) for part in parts]
-        return Value(fold(np.stack(wide), axis=0), kind, formal)
-
-    def _statistic(self, node: Call) -> Value:
-        weights = self._draw_weights(node)
-        if node.function == "P":
-            holds = np.broadcast_to(self.truth(node.arguments[0]).holds, weights.shape)
-            return scalar(float(np.sum(weights * holds)))
-        x = self.value(node.arguments[0])
-        rows = np.broadcast_to(x.array, (len(weights), *x.shape))
-        average = np.tensordot(weights, rows, axes=(0, 0))
-        if node.function == "E":
-            return Value(average[None], x.kind, x.formal)
-        if node.function == "quantile":
-            level = float(self.value(node.arguments[1]).array.flat[0])
-            order = np.argsort(rows, axis=0)
-            place = min(int(np.searchsorted(np.cumsum(weights[order]), level)), len(rows) - 1)
-            return scalar(float(rows[order[place]]))
-        other = x
-        if node.function == "cov":
-            other = self.value(node.arguments[1])
-        second = np.broadcast_to(other.array, (len(weights), *other.shape))
-        second_average = np.tensordot(weights, second, axes=(0, 0))
-        products = ((rows - average) * (second - second_average)).reshape(len(weights), -1)
-        variance = max(0.0, float(np.sum(weights * products.sum(axis=1))))
-        if node.function == "cov":
-            variance = float(np.sum(weights * products.sum(axis=1)))
-        return scalar(math.sqrt(variance) if node.function == "std" else variance)
-
-    def _draw_weights(self, node: Call) -> Any:
-        count = max(
-            (
-                len(value.array)
-                for value in (*self.world.symbols.values(), *self.world.families.values())
-            ),
-            default=1,
-        )
-        weights = np.full(count, 1.0 / count) if self.world.weights is None else self.world.weights
-        if node.given is None:
-            return weights
-        holds = np.broadcast_to(self.truth(node.given).holds, weights.shape)
-        total = float(np.sum(weights * holds))
-        if total <= 0:
             raise FormulaError(
-                "formula",
-                f"the condition {show(node.given)} never holds",
-                expected="a condition with some probability",
+                "formula", f"{show(node)} runs over nothing", expected="at least one member"
             )
-        return weights * holds / total
+        draws = max(len(part.array) for part in parts)
+        wide = [np.broadcast_to(part.array, (draws, *part.shape)) for part in parts]
+        return Value(fold(np.stack(wide), axis=0), parts[0].kind, parts[0].formal)
 
     def _compare(self, node: Compare) -> Truth:
         left, right = self.value(node.left), self.value(node.right)
@@ -399,95 +350,60 @@ class Evaluator:
         return Truth(holds, gap, worst.left, worst.right)
 
     def _cases(
-        self, indices: tuple[str, ...], condition: Expression | None, body: Expression
+        self, bound: tuple[str, ...], condition: Expression | None, body: Expression
     ) -> Iterator[World]:
         """Yield a world for every value of the bound indices that meets the condition."""
-        ranges = [self._range(index, condition, body) for index in indices]
-        total = math.prod(len(cases) for cases in ranges)
-        chosen = itertools.product(*ranges) if total <= MOST_CASES else _selection(ranges)
+        lookup = indices.Lookup(
+            self._family_size, lambda base: self.value(base).shape[0], self._known
+        )
+        chosen, _ = indices.cases(bound, condition, body, lookup)
         for case in chosen:
             world = self.world
-            for index, (position, number) in zip(indices, case, strict=True):
-                world = world.with_index(index, position, number)
-            if condition is None or bool(np.all(_condition(world, condition, indices))):
+            for name, place in zip(bound, case, strict=True):
+                world = world.with_index(name, place.position, place.number)
+            if condition is None or bool(np.all(_meets(world, condition))):
                 yield world
 
-    def _range(
-        self, index: str, condition: Expression | None, body: Expression
-    ) -> list[tuple[int, float]]:
-        names = names_in(body) | (names_in(condition) if condition is not None else set())
-        for name in sorted(names):
-            base, underscore, member = name.rpartition("_")
-            if underscore and member == index:
-                family = self.world.families.get(base) or self.world.symbols.get(base)
-                if family is not None and family.kind != "scalar":
-                    return [(place, place + 1.0) for place in range(family.shape[0])]
-        for part in walk(body):
-            if isinstance(part, Entry) and any(
-                isinstance(inner, Name) and inner.text == index for inner in part.indices
-            ):
-                count = self._entry_count(part)
-                return [(place, place + 1.0) for place in range(count)]
-        bound = self._bound(index, condition)
-        return [(place, float(place)) for place in range(bound)]
+    def _family_size(self, name: str) -> int | None:
+        family = self.world.families.get(name) or self.world.symbols.get(name)
+        return None if family is None or family.kind == "scalar" else family.shape[0]
 
-    def _entry_count(self, part: Entry) -> int:
-        base = self.value(part.base)
-        return base.shape[0]
-
-    def _bound(self, index: str, condition: Expression | None) -> int:
-        for part in walk(condition) if condition is not None else ():
-            if isinstance(part, Compare) and self._bounds(part, index):
-                limit = float(self.value(part.right).array.flat[0])
-                return round(limit) + (1 if part.operator == "<=" else 0)
-        for part in walk(condition) if condition is not None else ():
-            if isinstance(part, Compare) and part.operator in ("<", "<="):
-                return round(float(self.value(part.right).array.flat[0])) + (
-                    1 if part.operator == "<=" else 0
-                )
-        raise FormulaError(
-            "formula",
-            f"the index {index!r} has no range",
-            expected=f"a bound such as `{index} < T`",
-        )
-
-    def _bounds(self, part: Compare, index: str) -> bool:
-        known = not isinstance(part.right, Name) or part.right.text in self.world.symbols
-        own = isinstance(part.left, Name) and part.left.text == index
-        return part.operator in ("<", "<=") and own and known
+    def _known(self, node: Expression) -> float | None:
+        try:
+            return float(self.value(node).array.flat[0])
+        except FormulaError:
+            return None
 
     def _copyable(self, arguments: tuple[Expression, ...]) -> Truth:
-        from heedful.attention.copyable import certify
-
-        keys = self._name("k", 0)
         position = self._member_of(arguments[0])
-        answers = [certify(rows, position).verdict == "outside" for rows in keys.array]
-        holds = np.asarray(answers, dtype=bool)
-        return Truth(holds, np.where(holds, -1.0, 1.0))
+        found = [certify(rows, position) for rows in self._name("k", 0).array]
+        holds = np.asarray([each.verdict == "outside" for each in found], dtype=bool)
+        return Truth(holds, np.asarray([-each.margin if each.margin else 1.0 for each in found]))
+
+    def _distance(self, arguments: tuple[Expression, ...]) -> Value:
+        position = self._member_of(arguments[0])
+        found = [certify(rows, position).margin for rows in self._name("k", 0).array]
+        return Value(np.asarray(found), "scalar")
+
+    def _self_attention(self, arguments: list[Value]) -> Value:
+        x = arguments[0]
+        keys, queries, values = (
+            multiply(x, transpose(arguments[place])) if len(arguments) > place else x
+            for place in (1, 2, 3)
+        )
+        logits = multiply(multiply(scalar(self.world.scale), queries), transpose(keys))
+        return multiply(numeric_functions.softmax(logits), values)
 
 
-def _condition(world: World, condition: Expression, indices: tuple[str, ...]) -> Any:
-    """Evaluate a condition on indices; index names compare as positions."""
-    evaluator = Evaluator(_index_world(world, condition))
-    return evaluator.truth(condition).holds
-
-
-def _index_world(world: World, condition: Expression) -> World:
+def _meets(world: World, condition: Expression) -> Any:
+    """Tell whether bound indices meet a condition; named members compare as positions."""
     named = {
         name: scalar(world.indices[name] + 1.0)
         for name in names_in(condition)
         if name in world.indices and name not in world.symbols
     }
-    return replace(world, symbols={**world.symbols, **named})
-
-
-def _selection(ranges: list[list[tuple[int, float]]]) -> Iterator[tuple[tuple[int, float], ...]]:
-    """A fixed choice of cases when there are too many: the small ones, the ends, random ones."""
-    rng = np.random.default_rng(0)
-    small = [cases[: max(2, int(MOST_CASES ** (1 / len(ranges)) / 2))] for cases in ranges]
-    yield from itertools.product(*small)
-    for _ in range(MOST_CASES // 2):
-        yield tuple(cases[int(rng.integers(len(cases)))] for cases in ranges)
+    inner = replace(world, symbols={**world.symbols, **named})
+    return Evaluator(inner).truth(condition).holds
 
 
 def _size(x: Value) -> Any:

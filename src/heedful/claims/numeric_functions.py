@@ -284,6 +284,7 @@ FUNCTIONS: dict[str, Function] = {
     "hadamard": hadamard,
     "concat": concat,
     "stack": stack,
+    "rows": stack,
     "trace": trace,
     "det": det,
     "inv": inv,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from heedful.claims.claim import Claim
-from heedful.claims.language import FUNCTIONS, parse, parse_value
+from heedful.claims.language import FUNCTIONS, bound_names, parse, parse_value
 from heedful.claims.language.rewrite import substitute
 from heedful.claims.language.tree import (
     Binary,
@@ -152,6 +152,8 @@ class Problem:
 def compile_claim(claim: Claim) -> Problem:
     """Read every formula of a claim, or say where it cannot be read."""
     functions, definitions = _definitions(claim)
+    # A member that the construction names (j of "beta k_j") is never bound by a `for all`.
+    names = {*claim.where, *definitions, *_fixed_members(claim)}
     arities = {name: len(parameters) for name, (parameters, _) in functions.items()}
 
     def read(text: Any, field: str, *, statement: bool = False) -> Expression:
@@ -159,7 +161,7 @@ def compile_claim(claim: Claim) -> Problem:
             text = str(text)
         reader = parse if statement else parse_value
         try:
-            tree = reader(text, functions=arities)
+            tree = reader(text, functions=arities, names=names)
         except FormulaError as error:
             raise FormulaError(
                 f"{claim.id}.{field}",
@@ -197,6 +199,24 @@ def compile_claim(claim: Claim) -> Problem:
     )
     _check(problem)
     return problem
+
+
+def _fixed_members(claim: Claim) -> set[str]:
+    texts = [
+        claim.query,
+        *claim.heads,
+        *claim.sequence,
+        *claim.matrices.values(),
+        *claim.covariance.values(),
+        *claim.let.values(),
+    ]
+    found = {
+        member
+        for text in texts
+        if isinstance(text, str)
+        for member in re.findall(r"_\{?([A-Za-z]\w*)", text)
+    }
+    return found | {name for name in claim.covariance if name != "others"}
 
 
 _FUNCTION = re.compile(r"\s*([A-Za-z]\w*)\s*\(([^()]*)\)\s*")
@@ -316,13 +336,26 @@ def _domains(claim: Claim) -> dict[str, Domain]:
     if width is not None:
         specs.setdefault("d", width)
     domains = {name: domain_of(name, spec) for name, spec in specs.items()}
+    sizes = {"n", "d"} if claim.keys is not None else set()
     for domain in tuple(domains.values()):
         if isinstance(domain, Array):
             for part in domain.shape:
                 size = part.lstrip("0123456789* ")
+                sizes.add(size)
                 if size and size not in domains:
                     domains[size] = domain_of(size, list(DEFAULT_SIZES.get(size, (2, 3))))
+    for size in sorted(sizes & set(domains)):
+        _check_size(size, domains[size])
     return domains
+
+
+def _check_size(name: str, domain: Domain) -> None:
+    """Refuse half a key, or a matrix of minus two rows."""
+    for value in domain.numbers if isinstance(domain, Values) else ():
+        if value < 1 or value != round(value):
+            raise FormulaError(
+                f"where.{name}", f"is {value:g}", expected="a size is a whole number from 1 on"
+            )
 
 
 def _rows(given: Any, field: str, read: Any) -> tuple[Expression, ...]:
@@ -369,16 +402,7 @@ def _check(problem: Problem) -> None:
 
 def _bound_indices(tree: Expression) -> Iterator[str]:
     for node in walk(tree):
-        if isinstance(node, ForAll):
-            yield from node.indices
-        if (
-            isinstance(node, Call)
-            and node.function in ("sum", "max", "min", "prod")
-            and (len(node.arguments) == 2)
-        ):
-            first = next((part for part in walk(node.arguments[1]) if isinstance(part, Name)), None)
-            if first is not None:
-                yield first.text
+        yield from bound_names(node)
 
 
 def _members_of(node: Expression, symbols: set[str]) -> Iterator[str]:
@@ -395,7 +419,7 @@ def _members_of(node: Expression, symbols: set[str]) -> Iterator[str]:
         for index in node.indices:
             if isinstance(index, Name) and index.text not in symbols:
                 yield index.text
-    if isinstance(node, Call) and node.function in ("mass", "copyable"):
+    if isinstance(node, Call) and node.function in ("mass", "copyable", "hull", "distance"):
         for argument in node.arguments:
             if isinstance(argument, Name) and argument.text not in symbols:
                 yield argument.text

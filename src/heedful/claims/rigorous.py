@@ -6,7 +6,6 @@ None: None means that the balls are too wide to tell.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -14,8 +13,9 @@ from typing import Any
 
 from flint import arb
 
-from heedful.claims import balls
+from heedful.claims import balls, indices
 from heedful.claims.balls import Ball, NotEnclosed
+from heedful.claims.language import bound_names
 from heedful.claims.language.tree import (
     Binary,
     Call,
@@ -28,11 +28,8 @@ from heedful.claims.language.tree import (
     Number,
     Unary,
     names_in,
-    walk,
 )
 from heedful.claims.values import Kind
-
-MOST_CASES = 5000
 
 
 @dataclass(frozen=True)
@@ -128,6 +125,8 @@ class BallEvaluator:
             case Call(function, arguments, given):
                 if given is not None:
                     raise NotEnclosed("a conditional statistic")
+                if function in ("sum", "max", "min", "prod"):
+                    return self._binder(node)
                 return self._call(function, arguments)
         raise NotEnclosed("a statement where a value was expected")
 
@@ -186,8 +185,6 @@ class BallEvaluator:
         return int(number.unique_fmpz())
 
     def _call(self, name: str, arguments: tuple[Expression, ...]) -> Enclosure:
-        if name in ("sum", "max", "min", "prod"):
-            return self._binder(name, arguments)
         if name == "mass":
             alpha = self._name("alpha")
             parts = [_member(alpha, self._position(argument)).entries for argument in arguments]
@@ -245,34 +242,29 @@ class BallEvaluator:
             entries += [Ball(angle.sin()), Ball(angle.cos())]
         return Enclosure(entries[:width], "vector")
 
-    def _binder(self, name: str, arguments: tuple[Expression, ...]) -> Enclosure:
-        if len(arguments) == 1:
-            x = self.value(arguments[0])
-            parts = [x.entries] if x.kind == "scalar" else list(_flatten(x))
-        else:
-            body, bound = arguments
-            index = next((part.text for part in walk(bound) if isinstance(part, Name)), "")
-            condition = None if isinstance(bound, Name) else bound
-            made = [
-                BallEvaluator(world).value(body) for world in self._cases((index,), condition, body)
+    def _binder(self, node: Call) -> Enclosure:
+        bound = bound_names(node)
+        if not bound and len(node.arguments) == 1:
+            x = self.value(node.arguments[0])
+            return Enclosure(_fold(node.function, list(_flatten(x))), "scalar")
+        if bound:
+            body, over = node.arguments
+            condition = None if isinstance(over, Name) else over
+            parts = [
+                BallEvaluator(world).value(body) for world in self._cases(bound, condition, body)
             ]
-            if not made:
-                raise NotEnclosed("a fold over nothing")
-            if made[0].kind != "scalar":
-                if name != "sum":
-                    raise NotEnclosed("a fold of vectors")
-                whole = made[0]
-                for part in made[1:]:
-                    whole = add(whole, part)
-                return whole
-            parts = [part.entries for part in made]
-        if name == "prod":
-            product = balls.ONE
-            for factor in parts:
-                product = product * factor
-            return Enclosure(product, "scalar")
-        fold = {"sum": balls.total, "max": balls.largest, "min": balls.smallest}[name]
-        return Enclosure(fold(parts), "scalar")
+        else:
+            parts = [self.value(argument) for argument in node.arguments]
+        if not parts:
+            raise NotEnclosed("a fold over nothing")
+        if parts[0].kind == "scalar":
+            return Enclosure(_fold(node.function, [part.entries for part in parts]), "scalar")
+        if node.function != "sum":
+            raise NotEnclosed("a fold of vectors")
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = add(whole, part)
+        return whole
 
     def _compare(self, node: Compare) -> bool | None:
         left, right = self.value(node.left), self.value(node.right)
@@ -297,38 +289,30 @@ class BallEvaluator:
         return None
 
     def _cases(
-        self, indices: tuple[str, ...], condition: Expression | None, body: Expression
+        self, bound: tuple[str, ...], condition: Expression | None, body: Expression
     ) -> Iterator[BallWorld]:
-        ranges = [self._range(index, condition, body) for index in indices]
-        count = 1
-        for cases in ranges:
-            count *= len(cases)
-        if count > MOST_CASES:
-            raise NotEnclosed(f"{count} cases, too many to enclose one by one")
-        for case in itertools.product(*ranges):
+        lookup = indices.Lookup(
+            self._family_size, lambda base: len(self.value(base).entries), self._known
+        )
+        chosen, all_of_them = indices.cases(bound, condition, body, lookup)
+        if not all_of_them:
+            raise NotEnclosed("too many cases to enclose one by one")
+        for case in chosen:
             world = self.world
-            for index, (position, number) in zip(indices, case, strict=True):
-                world = world.with_index(index, position, number)
+            for name, place in zip(bound, case, strict=True):
+                world = world.with_index(name, place.position, place.number)
             if condition is None or _holds_for(world, condition):
                 yield world
 
-    def _range(
-        self, index: str, condition: Expression | None, body: Expression
-    ) -> list[tuple[int, int]]:
-        names = names_in(body) | (names_in(condition) if condition is not None else set())
-        for name in sorted(names):
-            base, underscore, member = name.rpartition("_")
-            family = self.world.families.get(base) or self.world.symbols.get(base)
-            if underscore and member == index and family is not None and family.kind != "scalar":
-                return [(place, place + 1) for place in range(len(family.entries))]
-        for part in walk(condition) if condition is not None else ():
-            if isinstance(part, Compare) and part.operator in ("<", "<="):
-                try:
-                    limit = self._whole(part.right)
-                except NotEnclosed:
-                    continue
-                return [(t, t) for t in range(limit + (1 if part.operator == "<=" else 0))]
-        raise NotEnclosed(f"the range of {index}")
+    def _family_size(self, name: str) -> int | None:
+        family = self.world.families.get(name) or self.world.symbols.get(name)
+        return None if family is None or family.kind == "scalar" else len(family.entries)
+
+    def _known(self, node: Expression) -> float | None:
+        try:
+            return float(self._whole(node))
+        except NotEnclosed:
+            return None
 
 
 def _never_zero(entry: Ball) -> bool:
@@ -346,6 +330,17 @@ def _holds_for(world: BallWorld, condition: Expression) -> bool:
     }
     inner = replace(world, symbols={**world.symbols, **named})
     return BallEvaluator(inner).truth(condition) is True
+
+
+def _fold(name: str, parts: list[Ball]) -> Ball:
+    if name == "sum":
+        return balls.total(parts)
+    if name == "prod":
+        product = balls.ONE
+        for factor in parts:
+            product = product * factor
+        return product
+    return balls.largest(parts) if name == "max" else balls.smallest(parts)
 
 
 def distance(difference: Enclosure, right: Enclosure) -> Ball:

@@ -32,6 +32,7 @@ MOST_CLAIMS = 2_000
 TOP_LEVEL = ("title", "source", "defaults", "claim")
 
 _CLAIM_HEADER = re.compile(r"^[ \t]*\[\[[ \t]*(?:claim|\"claim\"|'claim')[ \t]*\]\]", re.MULTILINE)
+_DEFAULTS = re.compile(r"^[ \t\[]*[\"']?defaults\b", re.MULTILINE)
 _FIELD = re.compile(r"(\w+)((?:\[\d+\]|\.\w+)*)")
 # tomllib takes quadratic time over a dotted key of thousands of parts; no field needs more
 # than two. The look-behind keeps this search itself linear.
@@ -121,6 +122,7 @@ class _Block:
     data: dict[str, Any]
     places: Places
     problem: FormulaError | None = None
+    mentions_defaults: bool = False
 
 
 def _blocks(file: str, text: str) -> Iterator[_Block]:
@@ -154,7 +156,7 @@ def _parse(file: str, text: str, first_line: int) -> _Block:
         )  # fmt: skip
     except ValueError as error:
         problem = syntax_problem(file, error, text, first_line)
-    return _Block({}, Places(text, first_line), problem)
+    return _Block({}, Places(text, first_line), problem, _DEFAULTS.search(text) is not None)
 
 
 class _Reading:
@@ -169,32 +171,22 @@ class _Reading:
         self.origins: dict[str, Origin] = {}
         self.defaults: dict[str, Any] = {}
         self.broken_defaults: set[str] = set()
+        self.defaults_lost = False  # then nobody knows what the claims were meant to be
         self.lines: dict[str, int] = {}
 
     def sheet(self, blocks: list[_Block]) -> Sheet:
+        """Read the defaults of all blocks, then their claims."""
         for block in blocks:
+            problems = Problems(self.file, block.places)
             if block.problem is not None:
                 self.problems.append(block.problem)
-                continue
+                self.defaults_lost |= block.mentions_defaults
+            else:
+                self._head(block.data, problems)
+            self.problems += problems.found
+        for block in blocks:
             problems = Problems(self.file, block.places)
-            self._head(block.data, problems)
-            tables = block.data.get("claim", [])
-            if not isinstance(tables, list):
-                problems.add(
-                    ("claim",),
-                    f"claim is {shown(tables)}",
-                    expected="expected [[claim]], twice bracketed",
-                )
-                tables = []
-            if len(tables) > MOST_CLAIMS:
-                problems.add(
-                    ("claim", MOST_CLAIMS),
-                    f"there are {len(tables):,} claims",
-                    expected=f"expected at most {MOST_CLAIMS:,} in a sheet",
-                    way_out="split the sheet into several files",
-                )
-                tables = []
-            for position, table in enumerate(tables):
+            for position, table in enumerate(self._tables(block.data, problems)):
                 self._claim(("claim", position), table, block.places, problems)
             self.problems += problems.found
         if not self.claims and not self.problems:
@@ -216,6 +208,25 @@ class _Reading:
             origins=self.origins,
         )
 
+    def _tables(self, data: dict[str, Any], problems: Problems) -> list[Any]:
+        tables = data.get("claim", [])
+        if not isinstance(tables, list):
+            problems.add(
+                ("claim",),
+                f"claim is {shown(tables)}",
+                expected="expected [[claim]], twice bracketed",
+            )
+            return []
+        if len(tables) > MOST_CLAIMS:
+            problems.add(
+                ("claim", MOST_CLAIMS),
+                f"there are {len(tables):,} claims",
+                expected=f"expected at most {MOST_CLAIMS:,} in a sheet",
+                way_out="split the sheet into several files",
+            )
+            return []
+        return tables
+
     def _head(self, data: dict[str, Any], problems: Problems) -> None:
         for field in data:
             if field not in TOP_LEVEL:
@@ -236,6 +247,7 @@ class _Reading:
             if field == "id" or field not in FIELDS:
                 known = [name for name in FIELDS if name != "id"]
                 self._unknown(("defaults", field), field, known, "[defaults]", problems)
+                self.defaults_lost = True
                 continue
             read = self._read(("defaults", field), field, value, f"defaults.{field}", problems)
             if read is None:
@@ -248,7 +260,8 @@ class _Reading:
         if not isinstance(table, dict):
             problems.add(path, f"a claim is {shown(table)}", expected="expected a table [[claim]]")
             return
-        label = f"claim {shown(table['id'])}" if "id" in table else "a claim"
+        name = table.get("id")
+        label = f"claim {shown(name)}" if isinstance(name, str) and name else "a claim"
         fields = dict(self.defaults)
         for field, value in table.items():
             if field not in FIELDS:
@@ -259,12 +272,13 @@ class _Reading:
                 fields[field] = read
         mistyped = set(table) - set(FIELDS)  # one of them may be the field that is missing
         for field, example in (("id", 'id = "1.2b"'), ("expect", 'expect = "alpha_j >= 0.99"')):
-            if not mistyped and field not in {*table, *fields, *self.broken_defaults}:
+            known = {*table, *fields, *self.broken_defaults}
+            if field not in known and not (mistyped or self.defaults_lost):
                 problems.add(
                     path, f"{label} has no {field}", expected=f"expected a line such as {example}"
                 )
-        if len(problems.found) > before or self.broken_defaults - set(table):
-            return  # a broken default was reported where it stands
+        if len(problems.found) > before or self.defaults_lost or self.broken_defaults - set(table):
+            return  # defaults that cannot be read were reported where they stand
         self._keep(Claim(**fields), path, table, found, problems)
 
     def _keep(

@@ -16,6 +16,13 @@ VISIBLE_CONTROLS = "\n\t\u200c\u200d"
 """Line breaks and tabs; and the two joiners, which Persian and Hindi are written with."""
 _AT = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 
+_CLEARER = {
+    "integer string conversion": "a number has more than 4,300 digits",
+    "Illegal character '\\n'": "the line ends inside a string",
+    "Cannot overwrite a value": "a field is written twice",
+}
+"""What `tomllib` says, and what is meant."""
+
 
 class Problems:
     """The problems of one sheet, in the order in which they were met."""
@@ -63,13 +70,14 @@ def syntax_problem(file: str, error: ValueError, text: str, first_line: int = 1)
         message = message[: at.start()]
         if at[1] is not None:
             line, column = int(at[1]), int(at[2])
-    if "integer string conversion" in message:  # Python's own guard against endless digits
-        message = "a number has more than 4,300 digits"
+    for theirs, ours in _CLEARER.items():
+        if theirs in message:
+            message = ours
     return FormulaError(
         file,
         f"this is not TOML: {_lower_first(message)}",
         expected='lines such as expect = "alpha_j >= 0.99" were expected',
-        way_out="look for a missing quote, bracket or comma, or a field written twice",
+        way_out="look for a missing quote, bracket or comma",
         line=line + first_line - 1,
         column=column,
     )

@@ -223,7 +223,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return words(value)
     if isinstance(value, list):
-        return _each(_number_or_word, _list(value, "a list of numbers"))
+        return _each(_number_or_word, _list(value, "a list of numbers", most=64))
     return _number_or_word(value)
 
 

@@ -17,7 +17,7 @@ STATEMENTS = ("expect", "given")
 TABLES = ("covariance", "matrices", "let")
 NAMED = ("where", "covariance", "matrices")
 """Tables whose keys are names of the language: β and beta are the same there."""
-MOST_PARTS = 5_000
+MOST_PARTS = 2_000
 VECTORS = ("keys", "means", "values")
 
 _FUNCTION_HEAD = re.compile(r"([^()]*)\(([^()]*)\)")

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from heedful.claims.search import Case
 
 GROUPS = 20
-CELLS = (160, 640, 2560)
+CELLS = (160, 640)
 CONFIDENCE = 0.99
 STATISTICS = ("E", "P", "var", "std")
 
