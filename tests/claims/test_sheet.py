@@ -154,6 +154,28 @@ def test_claims_that_rely_on_a_broken_default_are_not_judged() -> None:
 
 
 @pytest.mark.parametrize(
+    "defaults",
+    [
+        '[defaults]\nkeyz = "orthonormal"\n',
+        "defaults = []\n",
+        '[defaults]\nkeys = "orthonormal\n',
+        'title = "x\n[defaults]\nkeys = "orthonormal"\n',
+    ],
+)
+def test_without_its_defaults_no_claim_is_judged(defaults: str) -> None:
+    sheet = load_sheet(defaults + GOOD)
+    assert not sheet.claims
+    assert len(sheet.problems) == 1
+
+
+def test_defaults_serve_claims_before_them_too() -> None:
+    broken = '[[claim]]\nid = "bad\n'
+    for text in (GOOD, GOOD + broken):
+        sheet = load_sheet(text + "[defaults]\ndraws = 7\n" if text is GOOD else text)
+        assert [claim.draws for claim in sheet.claims] == [7 if text is GOOD else 20_000]
+
+
+@pytest.mark.parametrize(
     "let",
     ['a = "b", b = "a"', 'a = "a"', '"f(X)" = "f(X)"', '"f(X)" = "g(X)", "g(X)" = "2 f(X)"'],
 )
@@ -161,6 +183,12 @@ def test_definitions_cannot_go_in_circles(let: str) -> None:
     found = problem(f'[[claim]]\nid = "x"\nlet = {{ {let} }}\nexpect = "1 = 1"\n')
     assert "is defined through itself" in str(found)
     assert (found.line, found.column) == (3, 9)
+
+
+def test_definitions_cannot_explode() -> None:
+    doubling = ", ".join(f'"f_{i}(y)" = "f_{i + 1}(y) f_{i + 1}(y)"' for i in range(18))
+    text = f'[[claim]]\nid = "x"\nlet = {{ {doubling}, "f_18(y)" = "y" }}\nexpect = "1 = 1"\n'
+    assert "writes out to" in str(problem(text))
 
 
 def test_a_parameter_may_bear_the_name_of_a_definition() -> None:

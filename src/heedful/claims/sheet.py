@@ -13,32 +13,24 @@ of TOML's own syntax costs only the claim it is in.
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from heedful.claims.claim import Claim
-from heedful.claims.sheet_errors import Problems, nearest, shown, syntax_problem
+from heedful.claims.sheet_blocks import Block, sheet_blocks
+from heedful.claims.sheet_errors import Problems, nearest, shown
 from heedful.claims.sheet_fields import FIELDS, FieldError
 from heedful.claims.sheet_formulas import check_formulas
 from heedful.claims.sheet_places import Path as Keys
-from heedful.claims.sheet_places import Places, places
+from heedful.claims.sheet_places import Places
 from heedful.claims.sheet_text import read_text
 from heedful.errors import FormulaError, HeedfulError
 
 MOST_CLAIMS = 2_000
 TOP_LEVEL = ("title", "source", "defaults", "claim")
 
-_CLAIM_HEADER = re.compile(r"^[ \t]*\[\[[ \t]*(?:claim|\"claim\"|'claim')[ \t]*\]\]", re.MULTILINE)
-_DEFAULTS = re.compile(r"^[ \t\[]*[\"']?defaults\b", re.MULTILINE)
 _FIELD = re.compile(r"(\w+)((?:\[\d+\]|\.\w+)*)")
-# tomllib takes quadratic time over a dotted key of thousands of parts; no field needs more
-# than two. The look-behind keeps this search itself linear.
-_ENDLESS_KEY = re.compile(
-    r"""(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){32}"""
-)
 
 
 @dataclass(frozen=True)
@@ -109,54 +101,10 @@ def load_sheet(source: Path | str, *, name: str | None = None, file: str | None 
     name = name or (path.stem if path else "sheet")
     try:
         text = read_text(file, path, content)
-        blocks = list(_blocks(file, text))
+        blocks = list(sheet_blocks(file, text))
     except FormulaError as error:
         return Sheet(name=name, file=file, problems=(error,), origins={})
     return _Reading(name, file).sheet(blocks)
-
-
-@dataclass(frozen=True)
-class _Block:
-    """A part of a sheet that is TOML by itself; usually the whole of it."""
-
-    data: dict[str, Any]
-    places: Places
-    problem: FormulaError | None = None
-    mentions_defaults: bool = False
-
-
-def _blocks(file: str, text: str) -> Iterator[_Block]:
-    endless = _ENDLESS_KEY.search(text)
-    if endless is not None:
-        line, column = Places(text).position(endless.start())
-        raise FormulaError(
-            file, "a name has more than 32 dotted parts", expected="expected one dot at most",
-            line=line, column=column,
-        )  # fmt: skip
-    whole = _parse(file, text, 1)
-    if whole.problem is None:
-        yield whole
-        return
-    # Somewhere the syntax is broken. Read it claim by claim, so that only that claim is lost.
-    starts = [match.start() for match in _CLAIM_HEADER.finditer(text)]
-    if not starts:
-        raise whole.problem
-    for start, end in zip([0, *starts], [*starts, len(text)], strict=True):
-        yield _parse(file, text[start:end], text.count("\n", 0, start) + 1)
-
-
-def _parse(file: str, text: str, first_line: int) -> _Block:
-    try:
-        data = tomllib.loads(text)
-        return _Block(data, places(text, first_line))
-    except RecursionError:
-        problem = FormulaError(
-            file, "lists or tables are nested too deeply", expected="expected a few levels at most",
-            line=first_line, column=1,
-        )  # fmt: skip
-    except ValueError as error:
-        problem = syntax_problem(file, error, text, first_line)
-    return _Block({}, Places(text, first_line), problem, _DEFAULTS.search(text) is not None)
 
 
 class _Reading:
@@ -174,7 +122,7 @@ class _Reading:
         self.defaults_lost = False  # then nobody knows what the claims were meant to be
         self.lines: dict[str, int] = {}
 
-    def sheet(self, blocks: list[_Block]) -> Sheet:
+    def sheet(self, blocks: list[Block]) -> Sheet:
         """Read the defaults of all blocks, then their claims."""
         for block in blocks:
             problems = Problems(self.file, block.places)
@@ -231,6 +179,7 @@ class _Reading:
         for field in data:
             if field not in TOP_LEVEL:
                 self._unknown((field,), field, TOP_LEVEL, "a sheet", problems)
+                self.defaults_lost |= nearest(field, ["defaults"]) != ""
         for field in ("title", "source"):
             if field in data:
                 read = self._read((field,), "says", data[field], field, problems)
@@ -242,7 +191,7 @@ class _Reading:
                 f"defaults is {shown(defaults)}",
                 expected="expected a table [defaults]",
             )
-            defaults = {}
+            defaults, self.defaults_lost = {}, True
         for field, value in defaults.items():
             if field == "id" or field not in FIELDS:
                 known = [name for name in FIELDS if name != "id"]
