@@ -12,7 +12,8 @@ What is timed, each time from NumPy arrays of means and queries:
 - exact: `GaussianKeys.of`, then `exact_moments`: mean, standard deviation and covariance with a
   certified error of 1e-6.
 
-Rounds are interleaved, and medians are compared. Prints a table, then one line of JSON, and
+Rounds are interleaved, and medians of processor time are compared (one thread: set
+OMP_NUM_THREADS=1). Prints a table, then one line of JSON, and
 stores the line with machine and date in benchmarks/results/noise.json.
 """
 
@@ -59,12 +60,15 @@ def naive(means: Any, queries: Any, draws: int, isotropic: float, seed: int) -> 
 
 
 def seconds(call: Callable[[], object], repeats: int = 1) -> float:
-    """Return the median time of a call."""
+    """Return the median processor time of a call.
+
+    Not the time on the clock: on a busy machine that would favour the shortest calls.
+    """
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return statistics.median(times)
 
 

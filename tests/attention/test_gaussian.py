@@ -186,3 +186,17 @@ def test_bad_queries_are_refused(queries: object, words: list[str]) -> None:
         logit_model(keys, queries)
     for word in words:
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        GaussianKeys.of(np.eye(3), noisy={0: 1.0}),
+        GaussianKeys.of(np.eye(3), covariances={0: 1e305 * np.eye(3)}),
+        GaussianKeys.of(np.eye(3), isotropic=1e305, noisy={1: 1.0}),
+    ],
+    ids=["along", "full", "isotropic"],
+)
+def test_noise_too_large_for_floats_is_refused_not_forgotten(keys: GaussianKeys) -> None:
+    with pytest.raises(InputError, match="overflows"):
+        logit_model(keys, [1e160, 1e160, 0.0])

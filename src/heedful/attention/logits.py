@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ class LogitModel:
             alpha[self.quiet] = self.quiet_map @ features[N:]
         return alpha
 
-    @property
+    @cached_property
     def quiet_map(self) -> Float[np.ndarray, "n_quiet H"]:
         """The matrix that takes γ to ᾱ of the quiet keys."""
         return self.shares.T / self.heads
@@ -146,7 +147,7 @@ def logit_model(keys: GaussianKeys, queries: Any, scale: Scale = 1.0) -> LogitMo
         raise InputError(
             "queries",
             "k·q overflows float64",
-            expected="products below 1.8e308 were expected",
+            expected="products below 1.8e308, of queries shorter than 1e154, were expected",
             way_out="scale the queries or the keys down",
         )
     noisy = np.array(sorted(blocks), dtype=np.int64)
@@ -180,6 +181,10 @@ def _factors(keys: GaussianKeys, Q: Array) -> tuple[dict[int, Array], float]:
         column = math.sqrt(variance) * (Q @ w)
         # A head perpendicular to w feels nothing; its dot product is only rounding.
         rounding = EPSILON * math.sqrt(keys.d * variance * float(w @ w)) * lengths
+        if not np.isfinite(rounding).all():
+            # Squares overflow before products do; without a bound nothing may be left out.
+            blocks[key] = np.full((len(Q), 1), math.inf)
+            continue
         noise = np.where(np.abs(column) <= rounding, 0.0, column)
         dropped += float(np.abs(column - noise).max())
         if noise.any():
@@ -206,6 +211,8 @@ def _factors(keys: GaussianKeys, Q: Array) -> tuple[dict[int, Array], float]:
 
 def _thin(factor: Array) -> tuple[Array, float]:
     """Return a factor of the same covariance with as few columns as its rank."""
+    if not np.isfinite(factor).all():
+        return factor, 0.0  # refused by `logit_model`, in words
     left, singular, _ = np.linalg.svd(factor, full_matrices=False)
     kept = singular > EPSILON * max(factor.shape) * singular.max(initial=0.0)
     return left[:, kept] * singular[kept], float(singular[~kept].sum())

@@ -38,6 +38,9 @@ class Moments:
             centred = values - mean[:, None]
             scaled = centred * weights
         sums = centred @ scaled.T if self.full else (centred * scaled).sum(axis=1)
+        if not self.weight:
+            self.weight, self.mean, self._centred = weight, mean, sums
+            return
         step = mean - self.mean
         total = self.weight + weight
         between = np.outer(step, step) if self.full else step * step

@@ -116,10 +116,11 @@ def exact_moments(
             "keys", f"have no exact moments here: {refusal}", way_out="use study_noise, which draws"
         )
     moments = feature_moments(model, certified.rule)
+    feature_covariance = moments.covariance
     return WeightMoments(
         mean=model.spread(moments.mean),
-        std=np.sqrt(weight_variances(model, moments.covariance)),
-        covariance=_table(model, moments.covariance),
+        std=np.sqrt(weight_variances(model, feature_covariance)),
+        covariance=_table(model, feature_covariance),
         certified_error=certified.certified_error,
         nodes=certified.rule.nodes,
     )
