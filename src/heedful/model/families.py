@@ -45,28 +45,28 @@ class Family:
 
 def family_of(model_type: object, where: str) -> Family:
     """Return the family that a config.json names."""
-    if model_type not in FAMILIES:
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
         raise InputError(
             where,
             f"the family {model_type!r} is unknown",
             expected=f"one of {', '.join(FAMILIES)} is read",
         )
-    return FAMILIES[str(model_type)]
+    return FAMILIES[model_type]
 
 
 def family_for(config: DecoderConfig) -> Family:
     """Return the family that can hold a decoder, or say what no family can hold."""
     wanted = comparable(config)
-    nearest, fewest = "", list(DecoderConfig.model_fields)
+    nearest, fewest = "none", list(DecoderConfig.model_fields)
     for family in FAMILIES.values():
         try:
             back = comparable(family.read(family.write(wanted)))
         except InputError:
             continue
-        differing = [name for name in fewest if getattr(back, name) != getattr(wanted, name)]
+        differing = [name for name, value in wanted if getattr(back, name) != value]
         if not differing:
             return family
-        if not nearest or len(differing) < len(fewest):
+        if len(differing) < len(fewest):
             nearest, fewest = family.name, differing
     raise InputError(
         "model",
@@ -125,7 +125,7 @@ def _write_gpt2(config: DecoderConfig) -> dict[str, Any]:
         "n_layer": config.layers,
         "n_head": config.attention.heads,
         "n_inner": config.hidden_width,
-        "activation_function": names.get(config.feed_forward.activation),
+        "activation_function": names.get(config.feed_forward.activation, "gelu_new"),
         "layer_norm_epsilon": config.norm.eps,
         "embd_pdrop": config.dropout.embedding,
         "attn_pdrop": config.dropout.attention,
@@ -173,7 +173,7 @@ def _llama_reader(name: str) -> Callable[[Mapping[str, Any]], DecoderConfig]:
 
 
 def _write_llama(config: DecoderConfig) -> dict[str, Any]:
-    base = config.positions.base if isinstance(config.positions, Rotary) else None
+    base = config.positions.base if isinstance(config.positions, Rotary) else 10_000.0
     return {
         "vocab_size": config.vocabulary,
         "max_position_embeddings": config.context,

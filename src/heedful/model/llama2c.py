@@ -53,7 +53,7 @@ class Llama2cFile(Source):
 def looks_like_llama2c(path: Path) -> bool:
     """Tell whether the length of a file is exactly what its first seven numbers say."""
     try:
-        open_llama2c(path)
+        _opened(path)
     except InputError:
         return False
     return True
@@ -61,14 +61,7 @@ def looks_like_llama2c(path: Path) -> bool:
 
 def open_llama2c(path: Path, tokenizer: Path | None = None) -> Checkpoint:
     """Open a llama2.c file, with the tokenizer given or the one that lies beside it."""
-    config = _config(path)
-    if config.layers * 9 * 4 > path.stat().st_size:
-        raise _not_llama2c(path, f"announces {config.layers:,} layers")
-    file = Llama2cFile(path, config)
-    if file.length != path.stat().st_size:
-        raise _not_llama2c(
-            path, f"has {path.stat().st_size:,} bytes where its header announces {file.length:,}"
-        )
+    config, file = _opened(path)
     words = _tokenizer(path, tokenizer, config.vocabulary)
     return Checkpoint(
         path=path,
@@ -78,8 +71,18 @@ def open_llama2c(path: Path, tokenizer: Path | None = None) -> Checkpoint:
         slots=slots_of(config, LLAMA),
         source=file,
         tokenizer=words,
-        ends=(2,),  # a story ends where the next begins, too: see `begin`
+        ends=(1, 2),  # these models open the next story instead of closing one
     )
+
+
+def _opened(path: Path) -> tuple[DecoderConfig, Llama2cFile]:
+    config, size = _config(path), path.stat().st_size
+    if config.layers * 9 * 4 > size:
+        raise _not_llama2c(path, f"announces {config.layers:,} layers")
+    file = Llama2cFile(path, config)
+    if file.length != size:
+        raise _not_llama2c(path, f"has {size:,} bytes where its header announces {file.length:,}")
+    return config, file
 
 
 def _config(path: Path) -> DecoderConfig:
