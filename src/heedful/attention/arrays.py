@@ -150,6 +150,10 @@ def _from_nested_lists(name: str, value: Any) -> Any:
         array = np.asarray(value)
     except ValueError:
         raise _ragged(name, value) from None
+    if array.dtype == object and array.ndim == 0:
+        raise InputError(
+            name, f"is of type {type(value).__name__}", expected="rows of numbers were expected"
+        )
     if array.dtype == object:
         raise _ragged(name, value)
     return array

@@ -167,7 +167,7 @@ def _tighten(
         while (above := excess(low)) < 0 and step < MOST_DOUBLINGS:
             high, low, step = low, low - step, step * 2
     if low < high and above != 0 and step < MOST_DOUBLINGS:
-        excess(float(brentq(excess, low, high, xtol=1e-9, rtol=1e-13)))
+        excess(float(brentq(excess, low, high, xtol=1e-6)))
     return state["y"]
 
 
@@ -194,13 +194,16 @@ def minimise(
         curved = rows.T @ rows - np.outer(mean, mean)
         return np.asarray(ridge * np.eye(B.shape[1]) + multiplier * curved)
 
+    # With a ridge, errors of y enter norms and bounds squared. Without one, the gradient
+    # itself is the residual of a combination.
+    precise = 1e-9 if ridge else 1e-11
     solved = minimize(
         value,
         start,
         jac=gradient,
         hess=hessian,
         method="trust-exact",
-        options={"gtol": 1e-11 * max(1.0, multiplier), "maxiter": 200},
+        options={"gtol": precise * max(1.0, multiplier), "maxiter": 200},
     )
     return np.asarray(solved.x, dtype=np.float64)
 
