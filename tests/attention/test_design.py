@@ -363,6 +363,7 @@ def test_the_record_becomes_json() -> None:
         (lambda: design_copy([[1.0], [2.0]], 0, scale=-1.0), "scale: is -1"),
         (lambda: design_copy([[1.0, 2.0], [2.0]], 0), "ragged"),
         (lambda: design_copy([[1.0, math.nan]], 0), "is nan"),
+        (lambda: design_copy(None, 0), "is of type NoneType"),
         (lambda: design_average([[1.0], [2.0]], []), "names no key"),
         (lambda: design_average([[1.0], [2.0]], [1, 1]), "twice"),
         (lambda: design_weights([[1.0], [2.0]], [0.5, 0.4]), "sum to 0.9"),
