@@ -80,3 +80,15 @@ def test_the_messages_are_the_ones_on_record(found: dict[str, Any]) -> None:
 def test_each_sheet_takes_seconds_at_most(found: dict[str, Any]) -> None:
     assert found["reading"] < 10
     assert found["slowest"] < 30
+
+
+def test_two_thousand_generated_sheets_raise_nothing() -> None:
+    finished = subprocess.run(
+        [sys.executable, str(HERE.parent / "fuzz_sheets.py"), "--count", "2000", "--seed", "7"],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr

@@ -12,6 +12,9 @@ from heedful.claims.sheet_errors import syntax_problem
 from heedful.claims.sheet_places import Places, places
 from heedful.errors import FormulaError
 
+MOST_BLOCKS = 2_000
+"""Beyond as many claims, a sheet with broken syntax is refused whole."""
+
 _CLAIM_HEADER = re.compile(r"^[ \t]*\[\[[ \t]*(?:claim|\"claim\"|'claim')[ \t]*\]\]", re.MULTILINE)
 _DEFAULTS = re.compile(r"^[ \t\[]*[\"']?defaults\b", re.MULTILINE)
 # tomllib takes quadratic time over a dotted key of thousands of parts; no field needs more
@@ -50,7 +53,7 @@ def sheet_blocks(file: str, text: str) -> Iterator[Block]:
         return
     # Somewhere the syntax is broken. Read it claim by claim, so that only that claim is lost.
     starts = [match.start() for match in _CLAIM_HEADER.finditer(text)]
-    if not starts:
+    if not starts or len(starts) > MOST_BLOCKS:
         raise whole.problem
     for start, end in zip([0, *starts], [*starts, len(text)], strict=True):
         yield _parse(file, text[start:end], text.count("\n", 0, start) + 1)

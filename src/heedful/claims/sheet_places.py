@@ -11,6 +11,7 @@ The text must be TOML that `tomllib` has accepted: the walk checks nothing.
 
 from __future__ import annotations
 
+import bisect
 import re
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -53,8 +54,6 @@ class Places:
 
     def position(self, offset: int) -> tuple[int, int]:
         """Return line and column of an offset of the text."""
-        import bisect
-
         row = bisect.bisect_right(self._line_starts, offset) - 1
         return row + self._first_line, offset - self._line_starts[row] + 1
 

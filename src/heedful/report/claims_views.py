@@ -72,7 +72,8 @@ def explanation_tables(record: Explanation) -> Iterator[RenderableType]:
         yield from _paragraph("expects", formula)
     setting = _setting(claim)
     if setting:
-        yield from _paragraph("setting", setting)
+        yield from _paragraph("", "setting:")
+        yield Padding(Text(setting), (0, 0, 0, 4))
     yield from _paragraph("source", claim.source)
     yield Text()
     yield Text.assemble("verdict: ", (verdict.verdict, COLOURS[verdict.verdict]))
