@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from heedful import __version__
+from heedful.cli.help_pages import describe, shown_default
 from heedful.errors import HeedfulError
 
 
@@ -35,7 +36,8 @@ VERBS = (
     Verb("design", "design:app", "Design a query, heads, or K, Q and V, with a certificate."),
     Verb("noise", "noise:noise", "What noisy keys do to one head, and to several."),
     Verb("copyable", "copyable:copyable_command", "Which keys can be copied at all."),
-    Verb("properties", "properties:properties", "Is a layer permutation-equivariant?"),
+    Verb("properties", "properties:properties", "What a layer does to the order of its inputs."),
+    Verb("positions", "positions:positions", "Position embeddings and what they promise."),
     Verb("doctor", "doctor:doctor", "Show versions, threads, CPU features and optional parts."),
 )
 
@@ -49,8 +51,8 @@ Every verb takes --json (print the record) and --debug (show the traceback of an
 """
 
 
-def build_app() -> App:
-    """Return the command line with every verb registered and none loaded."""
+def build_app(called: str = "") -> App:
+    """Return the command line with every verb registered and only the called one loaded."""
     app = App(
         name="heed",
         help="A laboratory of attention: every statement is an experiment that you can run.",
@@ -59,9 +61,12 @@ def build_app() -> App:
         version=f"heedful {__version__}",
         # The verbs print what they have to say; only their exit code comes back.
         result_action="return_value",
+        default_parameter=Parameter(negative=(), show_default=shown_default),
     )
     for verb in VERBS:
         app.command(f"heedful.cli.{verb.target}", name=verb.name, help=verb.help)
+        if verb.name == called:
+            describe(app[called])
     return app
 
 
@@ -71,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
-        result: Any = build_app()(
+        result: Any = build_app(called=arguments[0] if arguments else "")(
             arguments or ["--help"], exit_on_error=False, print_error=False, help_on_error=False
         )
         sys.stdout.flush()
@@ -82,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
     except HeedfulError as error:
         if debug:
             raise
-        return _say(str(error), error.exit_code)
+        return _say(_in_flags(error, arguments), error.exit_code)
     except KeyboardInterrupt:
         return _say("heed: interrupted; nothing half-written was kept", 128 + signal.SIGINT)
     except BrokenPipeError:
@@ -91,6 +96,11 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     except MemoryError:
         return _say("heed: not enough memory; use fewer keys, dimensions or draws", 3)
+    except Exception as error:
+        if debug:
+            raise
+        found = f"{type(error).__name__}: {error}"
+        return _say(f"heed: this should not happen ({found}); add --debug and report it", 3)
     return result if isinstance(result, int) else 0
 
 
@@ -108,6 +118,13 @@ def _say(message: str, code: int) -> int:
     sys.stdout.flush()
     print(" ".join(message.split("\n")), file=sys.stderr)
     return code
+
+
+def _in_flags(error: HeedfulError, arguments: Sequence[str]) -> str:
+    """Return the message, with the flag in the place of the parameter that it set."""
+    flag = "--" + error.where.split("[")[0].replace("_", "-")
+    typed = any(argument.split("=")[0] == flag for argument in arguments)
+    return f"--{error}" if typed and flag != "--" else str(error)
 
 
 def _one_line(error: CycloptsError) -> str:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import Parameter
 
-from heedful.errors import InputError
+from heedful.errors import InputError, RunError
+from heedful.records import Record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import RenderableType
-
-    from heedful.records import Record
 
 JsonFlag = Annotated[bool, Parameter(help="Print the record as JSON.", negative="")]
 FigurePath = Annotated[
@@ -23,7 +22,7 @@ FigurePath = Annotated[
 
 FIGURE_KINDS = (".svg", ".png", ".pdf")
 
-AnyRecord = TypeVar("AnyRecord", bound="Record")
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def show(
@@ -36,11 +35,9 @@ def show(
     if json:
         print(record.to_json())
         return
-    from heedful.report.terminal import console
+    from heedful.report.terminal import print_all
 
-    screen = console()
-    for table in tables(record):
-        screen.print(table)
+    print_all(tables(record))
 
 
 def check_figure_path(figure: Path | None) -> None:
@@ -68,4 +65,11 @@ def draw(record: AnyRecord, figure: Path | None, figure_of: Callable[[AnyRecord]
         return
     from heedful.report.drawing import save
 
-    save(figure_of(record), figure)
+    try:
+        save(figure_of(record), figure)
+    except OSError as error:
+        raise RunError(
+            "--figure",
+            f"{figure} cannot be written ({error.strerror or error})",
+            way_out="choose another path",
+        ) from None

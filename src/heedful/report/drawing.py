@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+from cycler import cycler
 from matplotlib.figure import Figure
 
 INK = "#1f2430"
@@ -33,7 +34,7 @@ BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
 )
 PALETTE = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 
-STYLE: dict[str, Any] = {
+STYLE: dict[Any, Any] = {
     "figure.dpi": 120,
     "savefig.dpi": 160,
     "font.size": 10,
@@ -56,7 +57,7 @@ STYLE: dict[str, Any] = {
     "text.color": MARKER,
     "xtick.color": MARKER,
     "ytick.color": MARKER,
-    "axes.prop_cycle": matplotlib.cycler(color=PALETTE),
+    "axes.prop_cycle": cycler(color=PALETTE),
     "figure.facecolor": "none",
     "savefig.facecolor": "none",
     "legend.frameon": False,

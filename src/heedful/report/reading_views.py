@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from rich.console import RenderableType
 
 from heedful.attention.reading import Reading
@@ -37,7 +38,7 @@ def reading_figure(record: Reading) -> Figure:
             axes.bar(np.arange(len(weights)), weights, color=colours, width=0.8)
             axes.set(xlabel="key $i$", ylabel=r"$\alpha_i$", ylim=(0, 1))
             axes.set_title("Where the query reads")
-            axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             return figure
         grid = weights.reshape(-1, weights.shape[-1])
         figure = new_figure(7.2, min(7.2, 2.2 + 0.22 * len(grid)))
