@@ -16,9 +16,9 @@ def copyable_command(
     keys: KeysFlags = DEFAULT_KEYS,
     *,
     exact_margins: Annotated[
-        bool,
-        Parameter(negative="", help="Solve for every margin exactly (slower) instead of bounds."),
+        bool, Parameter(help="Solve for every margin exactly (slower) instead of bounds.")
     ] = False,
+    workers: Annotated[int, Parameter(help="Processes that share the exact tests.")] = 1,
     json: JsonFlag = False,
     figure: FigurePath = None,
 ) -> int:
@@ -30,8 +30,8 @@ def copyable_command(
     Examples:
 
         heed copyable --keys grid --n 27 --d 3
-        heed copyable --keys gaussian --n 5000 --d 8
-        heed copyable --keys model.safetensors:lm_head.weight --json
+        heed copyable --keys gaussian --n 40 --d 2 --figure hull.svg
+        heed copyable --keys model.safetensors:lm_head.weight --workers 2 --json
     """
     from heedful.attention import copyable
     from heedful.cli.progress import progress
@@ -40,7 +40,7 @@ def copyable_command(
     check_figure_path(figure)
     rows = keys.array()
     with progress(f"testing {len(rows):,} keys") as step:
-        record = copyable(rows, exact_margins=exact_margins, progress=step)
+        record = copyable(rows, exact_margins=exact_margins, workers=workers, progress=step)
     show(record, copyable_tables, json=json)
-    draw(record, figure, copyable_figure)
+    draw(record, figure, lambda found: copyable_figure(found, rows))
     return 0

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from heedful.cli.inputs import KeysFlags
+from heedful.cli.inputs import KeysFlags, NoiseFlags, read_values
 from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
 from heedful.errors import InputError
 
 if TYPE_CHECKING:
-    from heedful.attention.design import Design
+    from heedful.attention.certificates import Design
+    from heedful.attention.sequence_record import SequenceDesign
 
 app = App(
     name="design",
@@ -23,6 +24,7 @@ app = App(
 )
 
 DEFAULT_KEYS = KeysFlags()
+DEFAULT_NOISE = NoiseFlags()
 
 Tolerance = Annotated[
     float,
@@ -49,8 +51,9 @@ def copy(
     from heedful.attention import design_copy
 
     check_figure_path(figure)
-    made = design_copy(keys.array(), of, tolerance=tolerance, scale=keys.scale_value())
-    return _answer(made, json=json, figure=figure)
+    rows = keys.array()
+    made = design_copy(rows, of, tolerance=tolerance, scale=keys.scale_value())
+    return _answer(made, rows, json=json, figure=figure)
 
 
 @app.command
@@ -72,8 +75,9 @@ def average(
     from heedful.attention import design_average
 
     check_figure_path(figure)
-    made = design_average(keys.array(), of, tolerance=tolerance, scale=keys.scale_value())
-    return _answer(made, json=json, figure=figure)
+    rows = keys.array()
+    made = design_average(rows, of, tolerance=tolerance, scale=keys.scale_value())
+    return _answer(made, rows, json=json, figure=figure)
 
 
 @app.command
@@ -102,28 +106,26 @@ def weights(
     from heedful.attention import design_weights
 
     check_figure_path(figure)
-    made = design_weights(
-        keys.array(), _numbers("--to", to), tolerance=tolerance, scale=keys.scale_value()
-    )
-    return _answer(made, json=json, figure=figure)
+    rows = keys.array()
+    made = design_weights(rows, _numbers("--to", to), tolerance=tolerance, scale=keys.scale_value())
+    return _answer(made, rows, json=json, figure=figure)
 
 
 @app.command
 def heads(
     keys: KeysFlags = DEFAULT_KEYS,
+    noise: NoiseFlags = DEFAULT_NOISE,
     *,
     of: Annotated[
         list[int], Parameter(consume_multiple=True, help="The keys whose values to average.")
     ] = [0, 1],  # noqa: B006
     heads: Annotated[int, Parameter(help="Number of heads.")] = 2,
     norm: Annotated[float, Parameter(help="Largest norm of a query.")] = 50.0,
-    noisy: Annotated[
-        list[int], Parameter(consume_multiple=True, help="Keys that are noisy along themselves.")
-    ] = [0],  # noqa: B006
-    variance: Annotated[float, Parameter(help="Variance of that noise.")] = 0.5,
-    isotropic: Annotated[float, Parameter(help="Variance of every key in every direction.")] = 0.0,
+    values: Annotated[
+        str | None, Parameter(help="A file or JSON in place. [default: unit vectors, so c = α]")
+    ] = None,
     curves: Annotated[
-        bool, Parameter(negative="", help="Also follow the error over β and number of heads.")
+        bool, Parameter(help="Also follow the error over β and over the number of heads.")
     ] = False,
     seed: Annotated[int, Parameter(help="Seed of the search and of the draws.")] = 0,
     json: JsonFlag = False,
@@ -135,30 +137,33 @@ def heads(
 
     Examples:
 
-        heed design heads --n 10 --d 16 --of 0 1 --noisy 0 --variance 0.5 --heads 2 --norm 50
+        heed design heads --n 10 --d 16 --of 0 1 --noisy 0 --variance 0.5
+        heed design heads --n 10 --of 0 1 --heads 3 --norm 20 --json
         heed design heads --n 10 --of 0 1 --curves --figure heads.svg
     """
-    from heedful.attention import GaussianKeys, design_heads, error_curves
+    from heedful.attention import design_heads, error_curves
     from heedful.cli.progress import progress
     from heedful.report.heads_views import heads_figure, heads_tables
 
     check_figure_path(figure)
-    gaussian = GaussianKeys.of(
-        keys.array(), isotropic=isotropic, noisy=dict.fromkeys(noisy, variance)
-    )
+    rows = keys.array()
+    gaussian = noise.around(rows)
+    value_rows = read_values(values, len(rows))
+    scale = keys.scale_value()
     with progress("searching for robust heads") as step:
         made = design_heads(
             gaussian,
             of=of,
             heads=heads,
             norm=norm,
+            values=value_rows,
+            scale=scale,
             seed=seed,
-            scale=keys.scale_value(),
             progress=step,
         )
         if curves or figure is not None:
-            made = error_curves(made, gaussian, progress=step)
-    show(made, heads_tables, json=json)
+            made = error_curves(made, gaussian, values=value_rows, seed=seed, progress=step)
+    show(made, lambda record: heads_tables(record, rows), json=json)
     draw(made, figure, heads_figure)
     return 0
 
@@ -169,12 +174,12 @@ def kqv(
     problem: Annotated[
         str | None,
         Parameter(
-            help="A JSON file with x (one row a position) and wanted (position: vector). "
-            "[default: the four-vector problem of the course]"
+            help="A JSON file, or JSON in place, with x (one row a position) and wanted (position: "
+            "vector). [default: the four-vector problem]"
         ),
     ] = None,
     form: Annotated[
-        str,
+        Literal["kqv", "values", "identity"],
         Parameter(
             help="kqv: choose K, Q and V; values: K and Q only (V = I); "
             "identity: no matrices at all."
@@ -188,43 +193,69 @@ def kqv(
 ) -> int:
     """Find K, Q and V for one sequence and wanted outputs, or prove that none exist.
 
+    The four-vector problem: u_a, u_b, u_c and u_d are perpendicular and equally long, the
+    inputs are x_0 = u_d + u_b, x_1 = u_a and x_2 = u_c + u_b, and the outputs c_0 = u_b − u_c
+    and c_1 = u_b are wanted.
+
     Examples:
 
         heed design kqv
         heed design kqv --form identity
+        heed design kqv --problem '{"x": [[1,0],[0,1]], "wanted": {"0": [0,1]}}'
         heed design kqv --problem problem.json --tolerance 0.001 --json
     """
-    from heedful.attention import design_kqv, four_vector_problem
+    from heedful.attention import design_kqv
     from heedful.attention.arrays import number_of
     from heedful.report.sequence_views import sequence_figure, sequence_tables
 
     check_figure_path(figure)
     scale_value: Any = scale if scale == "sqrt_d" else number_of("--scale", scale)
     if problem is None:
-        four = four_vector_problem(norm=norm)
-        made = design_kqv(
-            four.x, four.wanted, form=form, tolerance=tolerance, scale=scale_value, basis=four.basis
-        )
+        made = _four_vectors(form, norm, tolerance, scale_value)
     else:
-        x, wanted = _read_problem(Path(problem))
+        x, wanted = _read_problem(problem)
         made = design_kqv(x, wanted, form=form, tolerance=tolerance, scale=scale_value)
     show(made, sequence_tables, json=json)
     if not made.feasible:
-        print(f"heed design kqv: {made.certificate.statement}", file=sys.stderr)
-        return 2
+        return _impossible("kqv", made.certificate.statement)
     draw(made, figure, sequence_figure)
     return 0
 
 
-def _answer(made: Design, *, json: bool, figure: Path | None) -> int:
+def _four_vectors(form: str, norm: float, tolerance: float, scale: Any) -> SequenceDesign:
+    """Answer the four-vector problem, and what becomes of it without matrices."""
+    from heedful.attention import design_kqv, four_vector_problem, try_additions
+    from heedful.report.sequence_views import FourVectorsDesign
+
+    four = four_vector_problem(norm=norm)
+
+    def designed(of_form: str) -> SequenceDesign:
+        return design_kqv(
+            four.x, four.wanted, form=of_form, tolerance=tolerance, scale=scale, basis=four.basis
+        )
+
+    added = {name: four.basis[name] for name in ("u_d", "u_c")}
+    return FourVectorsDesign.of(
+        designed(form),
+        without=designed("identity") if form == "kqv" else None,
+        additions=try_additions(four.x, 1, four.wanted[1], added, scale=scale, basis=four.basis),
+    )
+
+
+def _answer(made: Design, keys: Any, *, json: bool, figure: Path | None) -> int:
     from heedful.report.design_views import design_figure, design_tables
 
-    show(made, design_tables, json=json)
+    show(made, lambda record: design_tables(record, keys), json=json)
     if not made.feasible:
-        print(f"heed design {made.kind}: {made.certificate.statement}", file=sys.stderr)
-        return 2
+        return _impossible(made.kind, made.certificate.statement)
     draw(made, figure, design_figure)
     return 0
+
+
+def _impossible(kind: str, reason: str) -> int:
+    """Say in one line on stderr that there is nothing to use; the record says the rest."""
+    print(f"heed design {kind}: {' '.join(reason.split())}", file=sys.stderr)
+    return 2
 
 
 def _numbers(flag: str, texts: list[str]) -> Any:
@@ -236,25 +267,43 @@ def _numbers(flag: str, texts: list[str]) -> Any:
     return [number_of(flag, text) for text in texts]
 
 
-def _read_problem(path: Path) -> tuple[Any, dict[int, Any]]:
-    import json as json_library
-
-    from heedful.data.arrays import read_array
-
-    x = read_array(f"{path}:x", "--problem")
-    content = json_library.loads(path.read_text(encoding="utf-8-sig"))
+def _read_problem(source: str) -> tuple[Any, dict[int, Any]]:
+    content = _problem_json(source)
+    example = 'something like {"x": [[1, 0], [0, 1]], "wanted": {"1": [1, 0]}}'
+    if not isinstance(content, dict) or "x" not in content:
+        raise InputError("--problem", "has no array `x`", expected=example)
     wanted = content.get("wanted")
     if not isinstance(wanted, dict) or not wanted:
-        raise InputError(
-            "--problem",
-            f"{path.name} has no object `wanted`",
-            expected='something like {"x": [[1, 0], [0, 1]], "wanted": {"1": [1, 0]}}',
-        )
+        raise InputError("--problem", "has no object `wanted`", expected=example)
     try:
-        return x, {int(position): vector for position, vector in wanted.items()}
+        return content["x"], {int(position): vector for position, vector in wanted.items()}
     except ValueError:
         raise InputError(
             "--problem",
             f"`wanted` names a position that is no whole number ({', '.join(wanted)})",
             expected="positions 0 to n − 1 were expected",
         ) from None
+
+
+def _problem_json(source: str) -> Any:
+    import json as json_library
+
+    path = Path(source)
+    in_place = source.lstrip().startswith("{")
+    try:
+        text = source if in_place else path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(
+            "--problem",
+            f"{source!r} cannot be read ({error.strerror})",
+            expected="a JSON file was expected",
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InputError("--problem", f"{path.name} is not UTF-8 (byte {error.start})") from None
+    try:
+        return json_library.loads(text)
+    except json_library.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InputError("--problem", f"is not valid JSON ({place}: {error.msg})") from None
+    except RecursionError:
+        raise InputError("--problem", "is nested too deeply") from None

@@ -1,4 +1,4 @@
-"""Flags that several verbs share: where the keys come from, and combinations of keys."""
+"""Flags that several verbs share: the keys, their noise, values, and combinations of keys."""
 
 from __future__ import annotations
 
@@ -63,6 +63,66 @@ class KeysFlags:
         if self.d is not None:
             return self.d
         return {"orthonormal": n, "simplex": max(n - 1, 1)}.get(self.keys, 2)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class NoiseFlags:
+    """How noisy the keys are around their means."""
+
+    noisy: Annotated[
+        list[int] | None,
+        Parameter(consume_multiple=True, help="Keys that are noisy along themselves. [default: 0]"),
+    ] = None
+    variance: Annotated[float, Parameter(help="Variance v of that noise: Σ = σ²I + v μμᵀ.")] = 0.5
+    isotropic: Annotated[
+        float, Parameter(help="Variance σ² of every key in every direction (0: vanishing).")
+    ] = 0.0
+    covariances: Annotated[
+        str | None,
+        Parameter(help="Full covariances instead: a file with (d, d) for all keys, or (n, d, d)."),
+    ] = None
+
+    def around(self, means: Any) -> Any:
+        """Return the Gaussian keys with these means."""
+        from heedful.attention.arrays import indices
+        from heedful.attention.gaussian import GaussianKeys
+
+        if self.covariances is not None:
+            return GaussianKeys.of(means, covariances=self._covariances(means))
+        chosen = indices("--noisy", [0] if self.noisy is None else self.noisy, len(means))
+        return GaussianKeys.of(
+            means,
+            isotropic=_variance("--isotropic", self.isotropic),
+            noisy=dict.fromkeys(chosen, _variance("--variance", self.variance)),
+        )
+
+    def _covariances(self, means: Any) -> Any:
+        import numpy as np
+
+        from heedful.attention.arrays import numpy64
+        from heedful.data.arrays import read_array
+
+        for flag, given in (("--noisy", self.noisy is not None), ("--isotropic", self.isotropic)):
+            if given:
+                raise InputError(
+                    flag,
+                    "was given together with --covariances",
+                    expected="full covariances already say everything",
+                    way_out="leave one of them out",
+                )
+        assert self.covariances is not None
+        stack = numpy64("--covariances", read_array(self.covariances, "--covariances"))
+        return np.broadcast_to(stack, (len(means), *stack.shape)) if stack.ndim == 2 else stack
+
+
+def _variance(flag: str, value: float) -> float:
+    from heedful.attention.arrays import number_of
+
+    variance = number_of(flag, value)
+    if variance < 0:
+        raise InputError(flag, f"is {variance:g}", expected="a variance of 0 or more was expected")
+    return variance
 
 
 def read_values(source: str | None, count: int) -> Any:

@@ -6,14 +6,16 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from heedful.cli.inputs import KeysFlags, combination, combined, read_values
+from heedful.cli.inputs import KeysFlags, NoiseFlags, combination, combined, read_values
 from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
 
 DEFAULT_KEYS = KeysFlags()
+DEFAULT_NOISE = NoiseFlags()
 
 
 def noise(
     keys: KeysFlags = DEFAULT_KEYS,
+    around: NoiseFlags = DEFAULT_NOISE,
     *,
     heads: Annotated[
         list[str],
@@ -23,18 +25,15 @@ def noise(
             help='One query a head, as a combination of keys: "0+1", or "0" "1".',
         ),
     ] = ["0", "1"],  # noqa: B006
-    beta: Annotated[float, Parameter(help="Scale of every query.")] = 50.0,
-    noisy: Annotated[
-        list[int], Parameter(consume_multiple=True, help="Keys that are noisy along themselves.")
-    ] = [0],  # noqa: B006
-    variance: Annotated[float, Parameter(help="Variance of that noise: Σ = σ²I + v μμᵀ.")] = 0.5,
-    isotropic: Annotated[
-        float, Parameter(help="Variance σ² of every key in every direction (0: vanishing).")
-    ] = 0.0,
-    covariances: Annotated[
-        str | None,
-        Parameter(help="Full covariances instead: a file with (d, d) for all keys, or (n, d, d)."),
+    versus: Annotated[
+        list[str] | None,
+        Parameter(
+            consume_multiple=True,
+            json_list=False,
+            help="Other heads, shown side by side with the first ones.",
+        ),
     ] = None,
+    beta: Annotated[float, Parameter(help="Scale of every query.")] = 50.0,
     target: Annotated[
         list[int] | None,
         Parameter(
@@ -62,40 +61,44 @@ def noise(
     Examples:
 
         heed noise --n 10 --d 16 --noisy 0 --variance 0.5 --heads 0 1 --beta 50
-        heed noise --n 10 --d 16 --noisy 0 --variance 0.5 --heads 0+1 --beta 50 --figure one.svg
-        heed noise --keys means.npy --covariances sigma.npz --heads 0 1 --draws 100000 --json
+        heed noise --n 10 --d 16 --heads 0 1 --versus 0+1 --figure noise.svg
+        heed noise --keys means.npy --covariances sigma.npz --heads 0 1 --json
     """
-    from heedful.attention import GaussianKeys, study_noise
+    from heedful.attention import study_noise
     from heedful.attention.arrays import indices, number_of
-    from heedful.report.noise_views import noise_figure, noise_tables
+    from heedful.report.noise_views import NoiseComparison, noise_figure, noise_tables
 
     check_figure_path(figure)
     means = keys.array()
     scaled = number_of("--beta", beta)
-    queries = [combined(means, head, scaled, "--heads") for head in heads]
-    named = {key for head in heads for key in combination(head, len(means), "--heads")}
-    wanted = indices("--target", sorted(named) if target is None else target, len(means))
-    if covariances is None:
-        gaussian = GaussianKeys.of(means, isotropic=isotropic, noisy=dict.fromkeys(noisy, variance))
-    else:
-        gaussian = GaussianKeys.of(means, covariances=_covariances(covariances))
-    record = study_noise(
-        gaussian,
-        queries,
-        values=read_values(values, len(means)),
-        target=wanted,
-        radius=radius,
-        draws=draws,
-        seed=seed,
-        scale=keys.scale_value(),
-        names=heads,
+    settings = [("--heads", heads)] + ([("--versus", versus)] if versus is not None else [])
+    queries = [[combined(means, head, scaled, flag) for head in each] for flag, each in settings]
+    wanted = indices(
+        "--target", _named(heads, len(means)) if target is None else target, len(means)
     )
+    gaussian = around.around(means)
+    value_rows = read_values(values, len(means))
+
+    def study(number: int) -> Any:
+        return study_noise(
+            gaussian,
+            queries[number],
+            values=value_rows,
+            of=wanted,
+            radius=radius,
+            draws=draws,
+            seed=seed,
+            scale=keys.scale_value(),
+            names=settings[number][1],
+        )
+
+    record = study(0) if versus is None else NoiseComparison.of(study(0), study(1))
     show(record, noise_tables, json=json)
     draw(record, figure, noise_figure)
     return 0
 
 
-def _covariances(source: str) -> Any:
-    from heedful.data.arrays import read_array
-
-    return read_array(source, "--covariances")
+def _named(heads: list[str], count: int) -> list[int]:
+    """Return the keys that the heads look for: those with a positive share in some query."""
+    shares = [combination(head, count, "--heads") for head in heads]
+    return sorted({key for each in shares for key, share in each.items() if share > 0})

@@ -1,0 +1,108 @@
+"""`heed properties`: what a layer does to the order of its inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
+from heedful.errors import InputError
+
+if TYPE_CHECKING:
+    from heedful.attention.properties import Equivariance
+    from heedful.report.properties_views import OrderFinding
+
+LawName = Literal["equivariance", "invariance", "feature", "conjugation"]
+
+TRIED_BY_DEFAULT: tuple[LawName, ...] = ("equivariance", "invariance", "feature")
+
+
+def properties(
+    *,
+    layer: Annotated[
+        str | None, Parameter(help='One layer by its name, such as "self-attention".')
+    ] = None,
+    all: Annotated[bool, Parameter(help="Every layer that is known (the default).")] = False,  # noqa: A002
+    law: Annotated[LawName | None, Parameter(help="Only this law. [default: the first three]")] = (
+        None
+    ),
+    length: Annotated[int, Parameter(help="Tokens of an input.")] = 6,
+    width: Annotated[int, Parameter(help="Features of a token.")] = 4,
+    trials: Annotated[int, Parameter(help="Inputs that are drawn.")] = 20,
+    seed: Annotated[int, Parameter(help="Seed of the draws and of the weights.")] = 0,
+    json: JsonFlag = False,
+    figure: FigurePath = None,
+) -> int:
+    """Try whether layers respect the order of their inputs, and show the case that breaks it.
+
+    The laws: equivariance, f(PX) = P f(X); invariance, f(PX) = f(X); feature, f(XΠ) = f(X) Π;
+    conjugation, f(PAPᵀ) = P f(A) Pᵀ on square matrices. A law that holds was tried, not
+    proved; a law that fails comes with the simplest case found.
+
+    Examples:
+
+        heed properties
+        heed properties --layer "causal self-attention" --figure causal.svg
+        heed properties --law invariance --json
+    """
+    from heedful.attention import standard_layers
+    from heedful.report.properties_views import OrderStudy, order_figure, order_tables
+
+    check_figure_path(figure)
+    if layer is not None and all:
+        raise InputError("--layer", "was given together with --all", expected="one of them")
+    layers = standard_layers(width, seed)
+    if layer is not None and layer not in layers:
+        raise InputError("--layer", f"{layer!r} is unknown", expected=f"one of {', '.join(layers)}")
+    chosen = layers if layer is None else {layer: layers[layer]}
+    laws = TRIED_BY_DEFAULT if law is None else (law,)
+    settings = {"length": length, "width": width, "trials": trials, "seed": seed}
+    record = OrderStudy(
+        findings=tuple(
+            _finding(name, call, each, settings, strict=layer is not None and law is not None)
+            for name, call in chosen.items()
+            for each in laws
+        )
+    )
+    show(record, order_tables, json=json)
+    draw(record, figure, order_figure)
+    return 0
+
+
+def _finding(
+    name: str, layer: Any, law: LawName, settings: dict[str, int], *, strict: bool
+) -> OrderFinding:
+    """Try one law; where it makes no sense for the shapes of the layer, say so (or refuse)."""
+    from heedful.report.properties_views import OrderFinding
+
+    try:
+        found = _try(layer, law, settings)
+    except InputError as error:
+        if strict or error.where != "layer":
+            raise
+        return OrderFinding(layer=name, law=law, finding=None, reason=error.problem)
+    return OrderFinding(layer=name, law=law, finding=found, reason=None)
+
+
+def _try(layer: Any, law: LawName, settings: dict[str, int]) -> Equivariance:
+    from heedful.attention import (
+        conjugation_equivariance,
+        feature_equivariance,
+        permutation_equivariance,
+        permutation_invariance,
+    )
+
+    if law == "conjugation":  # a square input whose side the weights are made for
+        return conjugation_equivariance(
+            layer,
+            length=settings["width"],
+            trials=settings["trials"],
+            seed=settings["seed"],
+        )
+    tests = {
+        "equivariance": permutation_equivariance,
+        "invariance": permutation_invariance,
+        "feature": feature_equivariance,
+    }
+    return tests[law](layer, **settings)
