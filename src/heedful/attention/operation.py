@@ -87,11 +87,10 @@ def attend(
             expected=f"the keys have dimension {keys.shape[-1]}",
             way_out="give queries and keys of one dimension",
         )
-    values = (
-        xp.eye(keys.shape[-2], dtype=xp.float64) if values is None else float64("values", values)
-    )
-    _one_library(keys, values)
-    if values.ndim < 2 or values.shape[-2] != keys.shape[-2]:
+    if values is not None:
+        values = float64("values", values)
+        _one_library(keys, values)
+    if values is not None and (values.ndim < 2 or values.shape[-2] != keys.shape[-2]):
         raise InputError(
             "values",
             f"has shape {tuple(values.shape)}",
@@ -150,7 +149,7 @@ def causal(length: int) -> Any:
 def _read(
     queries: Float[Array, "*batch q d"],
     keys: Float[Array, "*batch k d"],
-    values: Float[Array, "*batch k v"],
+    values: Float[Array, "*batch k v"] | None,
     scale: float,
     mask: Bool[Array, ...] | None,
 ) -> Attention:
@@ -175,7 +174,7 @@ def _read(
     return Attention(
         logits=logits,
         weights=weights,
-        output=weights @ values,
+        output=weights if values is None else weights @ values,  # unit vectors: c = α
         entropy=entropy,
         effective_keys=xp.where(seen, xp.exp(entropy), xp.zeros_like(entropy)),
     )

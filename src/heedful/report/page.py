@@ -1,0 +1,112 @@
+"""One self-contained HTML page from sections: no script, no outside request, light and dark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A drawing with its caption and the command that reproduces it."""
+
+    svg: str
+    caption: str
+    command: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A small table; cells are plain text."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+    marks: tuple[str, ...] = ()
+    """A word for each row that colours it: good, bad, or nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A paragraph or several under a heading, with formulas, figures and tables."""
+
+    heading: str
+    paragraphs: tuple[str, ...] = ()
+    formula: str = ""
+    """An SVG of the equation, if there is one."""
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    command: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One part of the laboratory, told."""
+
+    name: str
+    title: str
+    lead: str
+    blocks: tuple[Block, ...]
+    findings: tuple[str, ...] = field(default_factory=tuple)
+    """What was found, one line each, for the summary."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageFacts:
+    """What stands at the foot of the page."""
+
+    version: str
+    machine: str
+    date: str
+    command: str
+
+
+def environment() -> Environment:
+    """Return the template environment: everything is escaped unless it is our own drawing."""
+    made = Environment(
+        loader=PackageLoader("heedful.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["drawing"] = Markup
+    made.filters["maths"] = maths
+    return made
+
+
+_SUBSCRIPT = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z\u0370-\u03ff])_([a-zA-Z0-9])(?![A-Za-z0-9_])")
+
+
+def maths(text: str) -> Markup:
+    """Set names such as k_a with their subscript; everything else is escaped text.
+
+    >>> maths("k_a < 1")
+    Markup('<i>k</i><sub>a</sub> &lt; 1')
+    """
+    return Markup(_SUBSCRIPT.sub(r"<i>\1</i><sub>\2</sub>", str(escape(text))))
+
+
+def section_html(section: Section) -> str:
+    """Return one section as an HTML fragment."""
+    return environment().get_template("section.html.j2").render(section=section)
+
+
+def page_html(
+    fragments: Sequence[tuple[str, str, str]], findings: Sequence[str], facts: PageFacts
+) -> str:
+    """Return the whole page from (name, title, fragment) of each part, in order."""
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            parts=[(name, title, Markup(fragment)) for name, title, fragment in fragments],
+            findings=findings,
+            facts=facts,
+        )
+    )

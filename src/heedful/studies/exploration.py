@@ -1,0 +1,235 @@
+"""The exploration of attention: the questions of the course sheets, asked as experiments.
+
+One run ends in one record: copying, averaging, what noisy keys do to one head and to several,
+K, Q and V from one sequence, order. Every number of the report's first part comes from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.attention import (
+    Addition,
+    Copyable,
+    Design,
+    Equivariance,
+    GaussianKeys,
+    HeadsDesign,
+    NoiseStudy,
+    SequenceDesign,
+    attend,
+    copyable,
+    design_average,
+    design_copy,
+    design_heads,
+    design_kqv,
+    error_curves,
+    feature_equivariance,
+    four_vector_problem,
+    gaussian,
+    orthonormal,
+    permutation_equivariance,
+    standard_layers,
+    study_noise,
+    try_additions,
+)
+from heedful.records import Record
+
+Progress = Callable[[int, int], None]
+
+SIZES = (3, 10, 64, 1000)
+"""Numbers of keys for which averaging two is followed over β."""
+N, D = 10, 16
+"""The setting of the seeds' questions: ten keys, of which two matter."""
+TOLERANCE = 0.01
+VARIANCE = 0.5
+BETA = 50.0
+HIDDEN_KEY = ((0.0, 0.0), (1.0, 0.2), (-0.2, 1.0), (-1.0, -0.4), (0.3, -1.0), (0.4, 0.3))
+"""Six keys in the plane; the first and the last lie inside the hull of the others."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Averaging(Record):
+    """How well β(k_a + k_b) averages two values, over β and the number of keys."""
+
+    betas: Float[np.ndarray, " b"]
+    """Scales of the query."""
+    errors: dict[int, Float[np.ndarray, " b"]]
+    """For each number of keys, the share of the reading that goes astray."""
+    unscaled: dict[int, float]
+    """For each number of keys, the weight of each wanted key under k_a + k_b itself."""
+    needed: dict[int, float]
+    """For each number of keys, the scale that reaches the tolerance."""
+    tolerance: float
+    """The tolerance."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NoiseContrast(Record):
+    """One head, two heads, and one head that looks away, under the same noise."""
+
+    names: tuple[str, ...]
+    """What each choice of queries is."""
+    commands: tuple[str, ...]
+    """The command that shows each."""
+    studies: tuple[NoiseStudy, ...]
+    """What the noise does to each."""
+    draws: tuple[Float[np.ndarray, " draws"], ...]
+    """α_a of each choice in the same draws of the noisy key."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Exploration(Record):
+    """Everything the first part of the report tells."""
+
+    averaging: Averaging
+    average: Design
+    """The least query that averages two of ten orthonormal keys."""
+    hidden: Design
+    """A key inside the hull: the proof that no query copies it."""
+    plane: Float[np.ndarray, "n 2"]
+    """The keys of that example."""
+    crowd: Copyable
+    """How many of 500 Gaussian keys in four dimensions can be copied."""
+    noise: NoiseContrast
+    heads: HeadsDesign
+    """The best heads found under the noise, and their curves."""
+    everywhere: dict[int, float]
+    """Error of the best heads found when every key is noisy, by the number of heads."""
+    sequence: SequenceDesign
+    """K, Q and V of the four-vector problem."""
+    without_matrices: SequenceDesign
+    """The same problem with no matrices: the proof that it is impossible."""
+    additions: tuple[Addition, ...]
+    """What adding u_c or u_d to x_2 really does."""
+    order: dict[str, Equivariance]
+    """Which layers respect a change of order."""
+    features: Equivariance
+    """Permuting features instead of tokens."""
+
+
+def explore(progress: Progress | None = None) -> Exploration:
+    """Run every experiment of the exploration."""
+    steps = 10
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, steps)
+
+    averaging = _averaging()
+    step()
+    average = design_average(orthonormal(N, D), [0, 1], tolerance=TOLERANCE)
+    plane = np.asarray(HIDDEN_KEY)
+    hidden = design_copy(plane, 0, tolerance=TOLERANCE)
+    step()
+    crowd = copyable(gaussian(500, 4))
+    step()
+    noise = _noise()
+    step()
+    keys = GaussianKeys.of(orthonormal(N, D), noisy={0: VARIANCE})
+    heads = design_heads(keys, of=[0, 1], heads=2, norm=BETA, starts=4)
+    step()
+    heads = error_curves(heads, keys, norms=(2.0, 5.0, 10.0, 20.0, 50.0), head_counts=(1, 2, 4, 8))
+    step()
+    noisy = GaussianKeys.of(orthonormal(N, D), noisy=dict.fromkeys(range(N), VARIANCE))
+    everywhere = {
+        count: design_heads(noisy, of=[0, 1], heads=count, norm=BETA, starts=2).error
+        for count in (1, 2)
+    }
+    step()
+    four = four_vector_problem()
+    sequence = design_kqv(four.x, four.wanted, tolerance=TOLERANCE, basis=four.basis)
+    without = design_kqv(four.x, four.wanted, form="identity", basis=four.basis)
+    large = four_vector_problem(norm=10.0)
+    additions = try_additions(
+        large.x,
+        1,
+        large.wanted[1],
+        {name: large.basis[name] for name in ("u_c", "u_d")},
+        basis=large.basis,
+    )
+    step()
+    layers = standard_layers()
+    pooled = "mean of rows"  # one row comes out, so there is no order left to respect
+    order = {
+        name: permutation_equivariance(layer) for name, layer in layers.items() if name != pooled
+    }
+    step()
+    features = feature_equivariance(layers["self-attention"])
+    step()
+    return Exploration(
+        averaging=averaging,
+        average=average,
+        hidden=hidden,
+        plane=plane,
+        crowd=crowd,
+        noise=noise,
+        heads=heads,
+        everywhere=everywhere,
+        sequence=sequence,
+        without_matrices=without,
+        additions=tuple(additions),
+        order=order,
+        features=features,
+    )
+
+
+def _averaging() -> Averaging:
+    betas = np.linspace(0.0, 14.0, 141)
+    errors = {}
+    for n in SIZES:
+        # Orthonormal keys: logits are β for two keys and 0 for the others.
+        keys = np.zeros((n, 1))
+        keys[:2] = 1.0
+        reading = attend(betas[:, None], keys)
+        errors[n] = 1.0 - np.asarray(reading.mass([0, 1]))
+    return Averaging(
+        betas=betas,
+        errors=errors,
+        unscaled={n: float(math.e / (2 * math.e + n - 2)) for n in SIZES},
+        needed={n: max(0.0, math.log((n - 2) * (1 - TOLERANCE) / (2 * TOLERANCE))) for n in SIZES},
+        tolerance=TOLERANCE,
+    )
+
+
+def _noise() -> NoiseContrast:
+    means = orthonormal(N, D)
+    keys = GaussianKeys.of(means, noisy={0: VARIANCE})
+    others = "".join(f"-{key}" for key in range(2, N))
+    away = -BETA / math.sqrt(N - 2) * means[2:].sum(axis=0)
+    choices = {
+        "one head at both keys": BETA * (means[:1] + means[1:2]),
+        "two heads, one at each": BETA * means[:2],
+        "one head, looking away": away[None, :],
+    }
+    flags = f"--n {N} --d {D} --noisy 0 --variance {VARIANCE} --target 0 1"
+    commands = (
+        f"heed noise {flags} --heads 0+1 --beta {BETA:g}",
+        f"heed noise {flags} --heads 0 1 --beta {BETA:g}",
+        f"heed noise {flags} --heads={others} --beta {BETA / math.sqrt(N - 2):.4f}",
+    )
+    target = np.zeros(N)
+    target[:2] = 0.5
+    studies = tuple(study_noise(keys, queries, target=target) for queries in choices.values())
+    size = np.random.default_rng(0).standard_normal(4000) * math.sqrt(VARIANCE)
+    draws = tuple(_draws(queries, means, size) for queries in choices.values())
+    return NoiseContrast(names=tuple(choices), commands=commands, studies=studies, draws=draws)
+
+
+def _draws(
+    queries: Float[np.ndarray, "H d"], means: Float[np.ndarray, "n d"], size: np.ndarray
+) -> Float[np.ndarray, " draws"]:
+    """Return the layer's α of the noisy key in each draw of its length."""
+    keys = np.broadcast_to(means, (len(size), *means.shape)).copy()
+    keys[:, 0] *= (1.0 + size)[:, None]
+    weights = attend(np.broadcast_to(queries, (len(size), *queries.shape)), keys).weights
+    found: np.ndarray = np.asarray(weights).mean(axis=1)[:, 0]
+    return found
