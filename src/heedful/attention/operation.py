@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float
 
@@ -141,8 +142,6 @@ def scale_of(scale: Scale, dimension: int) -> float:
 
 def causal(length: int) -> Any:
     """Return the mask in which position t sees positions 0…t; True means "may attend"."""
-    import numpy as np
-
     return np.tril(np.ones((length, length), dtype=bool))
 
 
@@ -154,7 +153,8 @@ def _read(
     mask: Bool[Array, ...] | None,
 ) -> Attention:
     xp = array_namespace(queries)
-    logits = (queries * scale) @ xp.matrix_transpose(keys)
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported just below
+        logits = (queries * scale) @ xp.matrix_transpose(keys)
     if not bool(xp.all(xp.isfinite(logits))):
         raise InputError(
             "queries",

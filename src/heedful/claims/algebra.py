@@ -6,7 +6,7 @@ Every expression is written as L · core · R with L and R products of permutati
     (L a R)ᵀ = Rᵀ aᵀ Lᵀ
     softmax(L a R) = L softmax(a) R         rows only change places, so do their entries
     relu(L a R) = L relu(a) R               and so for every function of single entries
-    L 1 = 1                                 a column of ones stays itself
+    L 1 = 1,  1ᵀ R = 1ᵀ                     a column (a row) of ones stays itself
     L a R + L b R = L (a + b) R
 
 If both sides of an equation end in the same form, it is proved for every size and every
@@ -15,7 +15,7 @@ matrix at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heedful.claims.language import show
 from heedful.claims.language.tree import (
@@ -36,18 +36,26 @@ ENTRYWISE = ("relu", "exp", "tanh", "sigmoid", "abs", "sin", "cos", "ln", "sqrt"
 ROWWISE = ("softmax", "softmax_rows")
 PER_ROW = ("layernorm", "rmsnorm")
 
+ONES = "a permutation leaves a column of ones as it is: P 1 = 1"
+
 Permutation = tuple[str, bool]
 """A permutation matrix and whether it is transposed (which is its inverse)."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """L · core · R; `loose` when any permutation may be put on the left (a column of ones)."""
+    """L · core · R."""
 
     left: tuple[Permutation, ...]
     core: tuple[object, ...]
     right: tuple[Permutation, ...]
     loose: bool = False
+    """Whether any permutation may be put on the left, as on a column of ones."""
+    loose_right: bool = False
+    """Whether any permutation may be put on the right, as on a row of ones."""
+
+
+IDENTITY = Form((), ("1",), ())
 
 
 class _Stuck(Exception):  # noqa: N818
@@ -84,7 +92,7 @@ class _Prover:
             case Compare("=" | "~", left, right):
                 if not self.permutations:
                     raise _Stuck
-                first, second = self.form(left), self.form(right)
+                first, second = self._side(left), self._side(right)
                 if not _same(first, second):
                     raise _Stuck
                 return [
@@ -92,6 +100,12 @@ class _Prover:
                     f"both sides are {_show(first)}: {show(node, style='unicode')}",
                 ]
         raise _Stuck
+
+    def _side(self, node: Expression) -> Form:
+        match node:
+            case Call("eye", (_,)):
+                return IDENTITY
+        return self.form(node)
 
     def form(self, node: Expression) -> Form:
         """Push every permutation of an expression to its ends."""
@@ -104,7 +118,7 @@ class _Prover:
                 return Form((), ("leaf", show(node)), ())
             case Unary("-", operand):
                 inner = self.form(operand)
-                return Form(inner.left, ("neg", inner.core), inner.right, inner.loose)
+                return replace(inner, core=("neg", inner.core))
             case Unary("T", operand):
                 return self._transposed(operand)
             case Binary("*", left, right):
@@ -113,14 +127,14 @@ class _Prover:
                 inner, divisor = self.form(left), self.form(right)
                 if divisor.left or divisor.right:
                     raise _Stuck
-                return Form(inner.left, ("/", inner.core, divisor.core), inner.right, inner.loose)
+                return replace(inner, core=("/", inner.core, divisor.core))
             case Binary("+" | "-" as operator, left, right):
                 return self._sum(operator, self.form(left), self.form(right))
             case Call(function, (argument,)) if function in (*ENTRYWISE, *ROWWISE, *PER_ROW):
                 return self._function(function, self.form(argument))
             case Call("ones", (_,)):
                 return Form((), ("leaf", show(node)), (), loose=True)
-            case Call(function, arguments):
+            case Call(function, arguments, None):
                 parts = [self.form(argument) for argument in arguments]
                 if any(part.left or part.right for part in parts):
                     raise _Stuck
@@ -139,38 +153,44 @@ class _Prover:
                 for part in reversed(inner.core[1:])
             ]
             core = ("*", *factors)
-        return Form(_inverse(inner.right), core, _inverse(inner.left))
+        return Form(
+            _inverse(inner.right), core, _inverse(inner.left), inner.loose_right, inner.loose
+        )
 
     def _product(self, first: Form, second: Form, node: Expression) -> Form:
-        middle = _cancel((*first.right, *second.left))
         if first.core == ("1",):
             # A bare product of permutations: it simply joins the left end of what follows.
-            return Form(
-                _cancel((*first.left, *first.right, *second.left)),
-                second.core,
-                second.right,
-                second.loose and not (first.left or first.right),
-            )
+            if second.loose:
+                self._say(ONES)
+                return second
+            left = _cancel((*first.left, *first.right, *second.left))
+            return replace(second, left=left)
         if second.core == ("1",):
-            return Form(
-                first.left,
-                first.core,
-                _cancel((*first.right, *second.left, *second.right)),
-                first.loose,
-            )
-        if middle:
+            if first.loose_right:
+                self._say(ONES)
+                return first
+            return replace(first, right=_cancel((*first.right, *second.left, *second.right)))
+        middle = _cancel((*first.right, *second.left))
+        if middle and (first.loose_right or second.loose):
+            self._say(ONES)
+        elif middle:
             raise _Stuck
-        if first.right or second.left:
+        elif first.right or second.left:
             self._say(f"in {show(node, style='unicode')} a permutation meets its inverse")
-        return Form(first.left, _flat_product(first.core, second.core), second.right, first.loose)
+        core = _flat_product(first.core, second.core)
+        return Form(first.left, core, second.right, first.loose, second.loose_right)
 
     def _sum(self, operator: str, first: Form, second: Form) -> Form:
-        if first.loose and not second.loose:
-            first = Form(second.left, first.core, first.right)
-            self._say("a permutation leaves a column of ones as it is: P 1 = 1")
-        if second.loose and not first.loose:
-            second = Form(first.left, second.core, second.right)
-            self._say("a permutation leaves a column of ones as it is: P 1 = 1")
+        if first.loose != second.loose:
+            self._say(ONES)
+        if first.loose:
+            first = replace(first, left=second.left)
+        if second.loose:
+            second = replace(second, left=first.left)
+        if first.loose_right:
+            first = replace(first, right=second.right)
+        if second.loose_right:
+            second = replace(second, right=first.right)
         if first.left != second.left or first.right != second.right:
             raise _Stuck
         return Form(
@@ -178,15 +198,16 @@ class _Prover:
             (operator, first.core, second.core),
             first.right,
             first.loose and second.loose,
+            first.loose_right and second.loose_right,
         )
 
     def _function(self, function: str, inner: Form) -> Form:
-        if function in PER_ROW and inner.right:
+        if function in PER_ROW and (inner.right or inner.loose_right):
             raise _Stuck
         if (inner.left or inner.right) and inner.core != ("1",):
             kind = "entries" if function in ENTRYWISE else "rows"
             self._say(f"{function} acts on {kind} alone, so the permutation passes through it")
-        return Form(inner.left, (function, inner.core), inner.right, inner.loose)
+        return replace(inner, core=(function, inner.core))
 
     def _say(self, step: str) -> None:
         if step not in self.steps:
@@ -214,9 +235,9 @@ def _cancel(chain: tuple[Permutation, ...]) -> tuple[Permutation, ...]:
 
 
 def _same(first: Form, second: Form) -> bool:
-    if first.loose and second.loose:
-        return first.core == second.core and first.right == second.right
-    return (first.left, first.core, first.right) == (second.left, second.core, second.right)
+    left = (first.loose and second.loose) or first.left == second.left
+    right = (first.loose_right and second.loose_right) or first.right == second.right
+    return left and right and first.core == second.core
 
 
 def _show(form: Form) -> str:

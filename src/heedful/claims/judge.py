@@ -9,7 +9,9 @@ cases as were looked at. No verdict is stronger than its evidence.
 
 from __future__ import annotations
 
+import math
 import time
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -21,9 +23,20 @@ from heedful.claims.claim import Claim
 from heedful.claims.counterexample import describe
 from heedful.claims.problem import Problem, compile_claim, equations_only
 from heedful.claims.proofs import disproved_from, exact_truth, proved_from, proved_on_ranges
-from heedful.claims.search import Case, Survey, all_cases, outcome_of, survey
+from heedful.claims.search import (
+    FARTHER,
+    Case,
+    Outcome,
+    Survey,
+    all_cases,
+    fails_for_good,
+    inexact,
+    outcome_of,
+    survey,
+    vanishing,
+)
 from heedful.claims.shrink import shrink
-from heedful.claims.symbols import Interval
+from heedful.claims.symbols import Array, Interval, Values
 from heedful.claims.theorems import prove_uniqueness
 from heedful.claims.thresholds import closed_form, rounded_up
 from heedful.claims.verdict import Counterexample, Evidence, Repair, Verdict, Word
@@ -31,6 +44,10 @@ from heedful.claims.worlds import TooFewKeysError
 from heedful.errors import FormulaError
 
 DEFAULT_SECONDS = 10.0
+MOST_NARROW = 40
+"""Cases that hold narrowly and are settled in exact arithmetic, one by one."""
+NOISY_SCALES = (1e3, 1e4, 1e5)
+"""Where a claim about noise and a large scale is looked at."""
 
 
 def judge(
@@ -81,10 +98,9 @@ def _decide(problem: Problem, deadline: float) -> Decision:
 
 def _well_formed(problem: Problem) -> bool:
     """Algebra sees no sizes: evaluate one case, so that shapes that do not fit are refused."""
-    for case in all_cases(problem, np.random.default_rng(problem.claim.seed)):
-        if len({*case.scalars.values()}) == len(case.scalars) or len(case.scalars) < 2:
-            return outcome_of(problem, case).holds is not False
-    return True
+    cases = list(all_cases(problem, np.random.default_rng(problem.claim.seed)))
+    telling = [case for case in cases if len({*case.scalars.values()}) == len(case.scalars)]
+    return outcome_of(problem, (telling or cases)[0]).holds is not False
 
 
 def _refuted(problem: Problem, found: Survey) -> Decision:
@@ -100,8 +116,11 @@ def _refuted(problem: Problem, found: Survey) -> Decision:
         if disproved_from(problem, case, value):
             statement += f" It fails for every {symbol} ≥ {value:g}."
             method = "interval arithmetic"
+        elif fails_for_good(problem, case):
+            statement += f" It fails by as much at every larger {symbol} tried."
         else:
-            statement += f" It still fails at {symbol} = 10000."
+            statement += f" But the failure fades as {symbol} grows, and may end."
+            return "undecided", Evidence(method="search", statement=statement), None
     return (
         "refuted",
         Evidence(
@@ -116,6 +135,9 @@ def _refuted(problem: Problem, found: Survey) -> Decision:
 
 
 def _survived(problem: Problem, found: Survey, deadline: float) -> Decision:
+    if found.vacuous == found.looked_at:
+        reason = f"The condition held in none of the {found.looked_at} cases looked at."
+        return "undecided", Evidence(method="search", statement=reason), None
     if found.unsure:
         reason = (
             f"In {found.unsure} of {found.looked_at} cases the two sides are closer than "
@@ -131,6 +153,9 @@ def _survived(problem: Problem, found: Survey, deadline: float) -> Decision:
     proof = _proof_by_balls(problem, found, deadline)
     if proof is not None:
         return "proved", proof, None
+    narrow = _failing_narrowly(problem, found, deadline)
+    if narrow is not None:
+        return _refuted(problem, replace(found, failures=[narrow]))
     numbers: dict[str, Any] = {}
     if found.thresholds:
         numbers["beta_0"] = {name: round(value, 4) for name, value in found.thresholds.items()}
@@ -151,8 +176,28 @@ def _survived(problem: Problem, found: Survey, deadline: float) -> Decision:
     )
 
 
+def _failing_narrowly(
+    problem: Problem, found: Survey, deadline: float
+) -> tuple[Case, Outcome] | None:
+    """Return a case that float64 lets pass by rounding but exact arithmetic does not."""
+    if inexact(problem):
+        return None
+    step = max(1, len(found.close) // MOST_NARROW)
+    for case in found.close[::step]:
+        if time.perf_counter() > deadline:
+            break
+        scales = FARTHER[:2] if problem.large else (None,)
+        at = [
+            case if scale is None else case.with_scalars(**{problem.large[0]: scale})
+            for scale in scales
+        ]
+        if all(exact_truth(problem, each) is False for each in at):
+            return at[-1], replace(outcome_of(problem, at[-1]), holds=False)
+    return None
+
+
 def _by_letters(problem: Problem, found: Survey, deadline: float) -> Evidence | None:
-    if not equations_only(problem):
+    if not equations_only(problem) or not found.complete:
         return None
     from heedful.claims.symbolic import prove_symbolically  # SymPy takes 0.3 s to import
 
@@ -170,7 +215,7 @@ def _proof_by_balls(problem: Problem, found: Survey, deadline: float) -> Evidenc
     whole_numbers = any(
         isinstance(domain, Interval) and domain.integer for domain in problem.domains.values()
     )
-    if _arbitrary(problem) or open_ended or whole_numbers or problem.small:
+    if _arbitrary(problem) or open_ended or whole_numbers or problem.small or not found.complete:
         return None
     cases = list(all_cases(problem, np.random.default_rng(problem.claim.seed)))
     fixed = {
@@ -222,7 +267,11 @@ def _proof_evidence(
 
 def _decide_noisy(problem: Problem, deadline: float) -> Decision:
     weakest: tuple[Case, statistics.Estimate] | None = None
-    proved = True
+    listed = all(
+        isinstance(domain, Values) or (isinstance(domain, Array) and domain.random)
+        for domain in problem.domains.values()
+    )
+    proved = listed and _all_listed(problem)
     looked_at = 0
     for case in all_cases(problem, np.random.default_rng(problem.claim.seed)):
         if time.perf_counter() > deadline:
@@ -238,8 +287,10 @@ def _decide_noisy(problem: Problem, deadline: float) -> Decision:
         if answer is False or (
             answer is None and not found.holds and (found.clear or not problem.statistical)
         ):
+            if problem.large and not _fails_at_every_scale(problem, case, found):
+                return "undecided", _fading(problem, found), None
             return _refuted_noisy(problem, at, found, certain=answer is False)
-        proved = proved and answer is True and not problem.large and not problem.small
+        proved = proved and answer is True
         if weakest is None or found.gap + found.error > weakest[1].gap + weakest[1].error:
             weakest = (at, found)
     if weakest is None:
@@ -249,6 +300,31 @@ def _decide_noisy(problem: Problem, deadline: float) -> Decision:
             expected="ranges with at least one case",
         )
     return _noisy_survivor(problem, weakest[1], proved, looked_at)
+
+
+def _all_listed(problem: Problem) -> bool:
+    """Tell whether the cases are all combinations of the listed values, not a choice of them."""
+    count = sum(1 for _ in all_cases(problem, np.random.default_rng(problem.claim.seed)))
+    return count == math.prod(
+        len(domain.numbers) for domain in problem.domains.values() if isinstance(domain, Values)
+    )
+
+
+def _fails_at_every_scale(problem: Problem, case: Case, first: statistics.Estimate) -> bool:
+    for scale in NOISY_SCALES[1:]:
+        found = statistics.estimate(problem, _at_the_end(problem, case, scale))
+        if found.holds or found.gap < 0.95 * first.gap - found.error - first.error:
+            return False
+    return True
+
+
+def _fading(problem: Problem, found: statistics.Estimate) -> Evidence:
+    symbol = problem.large[0]
+    statement = (
+        f"At {symbol} = {NOISY_SCALES[0]:g} it fails by {found.gap:.3g}, but by less and less as "
+        f"{symbol} grows."
+    )
+    return Evidence(method="draws", statement=statement, draws=found.draws, seed=problem.claim.seed)
 
 
 def _noisy_survivor(
@@ -337,16 +413,12 @@ def _refuted_noisy(
     )
 
 
-def _at_the_end(problem: Problem, case: Case) -> Case:
-    from heedful.claims.symbols import SMALL
-
-    ends = dict.fromkeys(problem.large, 1000.0)
-    return case.with_scalars(**ends, **dict.fromkeys(problem.small, SMALL[-1]))
+def _at_the_end(problem: Problem, case: Case, scale: float = NOISY_SCALES[0]) -> Case:
+    ends = dict.fromkeys(problem.large, scale)
+    return case.with_scalars(**ends, **vanishing(problem, scale if problem.large else 1.0))
 
 
 def _arbitrary(problem: Problem) -> bool:
-    from heedful.claims.symbols import Array
-
     return (
         problem.claim.keys in ("unit", "any")
         or any(isinstance(domain, Array) for domain in problem.domains.values())

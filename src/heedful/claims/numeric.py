@@ -86,7 +86,7 @@ class Evaluator:
         if not np.all(np.isfinite(result.array)) and not (
             isinstance(node, Name) and node.text == "infinity"
         ):
-            raise FormulaError(
+            raise NoValueError(
                 "formula",
                 f"{show(node)} is not a finite number",
                 expected="finite numbers",

@@ -9,9 +9,8 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from heedful.attention.operation import softmax as softmax_of
-from heedful.claims.values import Kind, Value, add, multiply, transpose
+from heedful.claims.values import Kind, NoValueError, Value, add, multiply, transpose
 from heedful.errors import FormulaError
-from heedful.positions import sinusoidal
 
 Function = Callable[..., Value]
 
@@ -61,7 +60,7 @@ def kl(p: Value, q: Value) -> Value:
     """Σ p ln(p/q)."""
     inside = p.array > 0
     if np.any(inside & (q.array <= 0)):
-        raise FormulaError("formula", "kl(p, q) is infinite", expected="q > 0 wherever p > 0")
+        raise NoValueError("formula", "kl(p, q) is infinite", expected="q > 0 wherever p > 0")
     ratio = np.where(inside, p.array, 1.0) / np.where(inside, q.array, 1.0)
     return Value((np.where(inside, p.array, 0.0) * np.log(ratio)).sum(axis=-1), "scalar")
 
@@ -71,7 +70,7 @@ def layernorm(x: Value) -> Value:
     centred = x.array - x.array.mean(axis=-1, keepdims=True)
     spread = np.sqrt((centred**2).mean(axis=-1, keepdims=True))
     if np.any(spread == 0):
-        raise FormulaError("formula", "layernorm of a constant vector", expected="some spread")
+        raise NoValueError("formula", "layernorm of a constant vector", expected="some spread")
     return Value(centred / spread, x.kind)
 
 
@@ -79,7 +78,7 @@ def rmsnorm(x: Value) -> Value:
     """Scale a vector (or each row) to mean square 1; no constant added."""
     size = np.sqrt((x.array**2).mean(axis=-1, keepdims=True))
     if np.any(size == 0):
-        raise FormulaError("formula", "rmsnorm of the zero vector", expected="another vector")
+        raise NoValueError("formula", "rmsnorm of the zero vector", expected="another vector")
     return Value(x.array / size, x.kind)
 
 
@@ -183,7 +182,7 @@ def inv(x: Value) -> Value:
     try:
         return Value(np.linalg.inv(_square(x).array), "matrix")
     except np.linalg.LinAlgError:
-        raise FormulaError("formula", "inverts a singular matrix") from None
+        raise NoValueError("formula", "inverts a singular matrix") from None
 
 
 def rank(x: Value) -> Value:
@@ -209,8 +208,13 @@ def mean(x: Value) -> Value:
 
 
 def phi(t: Value, width: int, base: float) -> Value:
-    """The sinusoidal position embedding of position t."""
-    return Value(sinusoidal(t.array, width, base), "vector")
+    """The sinusoidal position embedding of position t, which need not be a whole number."""
+    if t.kind != "scalar":
+        raise FormulaError("formula", f"phi of a {t.describe()}", expected="a position")
+    turned = t.array[:, None] / base ** (np.arange(0, width, 2) / width)
+    made = np.empty((len(turned), width))
+    made[:, 0::2], made[:, 1::2] = np.sin(turned), np.cos(turned[:, : width // 2])
+    return Value(made, "vector")
 
 
 def rotate(x: Value, t: Value, base: float = 10000.0) -> Value:

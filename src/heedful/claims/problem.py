@@ -7,7 +7,7 @@ case, with as many draws as its noise needs.
 from __future__ import annotations
 
 import itertools
-import re
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,10 +16,15 @@ from typing import Any
 import numpy as np
 
 from heedful.claims.claim import Claim
-from heedful.claims.language import FUNCTIONS, bound_names, parse, parse_value
-from heedful.claims.language.rewrite import substitute
+from heedful.claims.definitions import (
+    STATISTICS,
+    definitions_of,
+    expand,
+    fixed_members,
+    with_given,
+)
+from heedful.claims.language import bound_names, parse, parse_value
 from heedful.claims.language.tree import (
-    Binary,
     Call,
     Compare,
     Entry,
@@ -27,7 +32,6 @@ from heedful.claims.language.tree import (
     ForAll,
     Logic,
     Name,
-    Unary,
     names_in,
     walk,
 )
@@ -36,7 +40,7 @@ from heedful.errors import FormulaError
 
 KEY_KINDS = ("orthonormal", "unit", "any", "gaussian")
 DEFAULT_SIZES = {"n": (2, 3, 5, 10), "d": (2, 3), "T": (2, 3, 5)}
-MOST_NODES = 20_000
+MOST_COMBINATIONS = 20_000
 FAMILIES = ("k", "v", "mu", "x", "q", "c", "alpha")
 
 
@@ -70,7 +74,7 @@ class Problem:
     def statistical(self) -> bool:
         """Whether the claim speaks about a distribution: E, P, var, std, cov, quantile."""
         return any(
-            isinstance(node, Call) and node.function in ("E", "P", "var", "std", "cov", "quantile")
+            isinstance(node, Call) and node.function in STATISTICS
             for part in self.expectations
             for node in walk(part)
         )
@@ -132,8 +136,10 @@ class Problem:
             elif isinstance(domain, Interval):
                 choices[name] = domain.examples(rng, 12)
         names = list(choices)
-        combinations = itertools.islice(itertools.product(*choices.values()), 20_000)
-        cases = [dict(zip(names, combination, strict=True)) for combination in combinations]
+        cases = [
+            dict(zip(names, combination, strict=True))
+            for combination in _combinations(list(choices.values()), rng)
+        ]
         cases.sort(key=lambda case: sum(abs(value) for value in case.values()))
         if len(cases) > most:
             # Keep the smallest, and an even selection of the rest up to the largest.
@@ -149,11 +155,25 @@ class Problem:
         return found
 
 
+def _combinations(
+    choices: list[tuple[float, ...]], rng: np.random.Generator
+) -> list[tuple[float, ...]]:
+    """Return every combination, or a random selection with both ends when there are too many."""
+    if math.prod(len(each) for each in choices) <= MOST_COMBINATIONS:
+        return list(itertools.product(*choices))
+    ends = [tuple(each[0] for each in choices), tuple(each[-1] for each in choices)]
+    drawn = {
+        tuple(each[int(rng.integers(len(each)))] for each in choices)
+        for _ in range(MOST_COMBINATIONS // 10)
+    }
+    return [*ends, *sorted(drawn)]
+
+
 def compile_claim(claim: Claim) -> Problem:
     """Read every formula of a claim, or say where it cannot be read."""
-    functions, definitions = _definitions(claim)
+    functions, definitions = definitions_of(claim)
     # A member that the construction names (j of "beta k_j") is never bound by a `for all`.
-    names = {*claim.where, *definitions, *_fixed_members(claim)}
+    names = {*claim.where, *definitions, *fixed_members(claim)}
     arities = {name: len(parameters) for name, (parameters, _) in functions.items()}
 
     def read(text: Any, field: str, *, statement: bool = False) -> Expression:
@@ -170,7 +190,7 @@ def compile_claim(claim: Claim) -> Problem:
                 way_out=error.way_out,
                 column=error.column,
             ) from None
-        return _expand(tree, functions, field)
+        return expand(tree, functions, field)
 
     if not claim.expect:
         raise FormulaError(claim.id, "expects nothing", expected="a formula under `expect`")
@@ -180,7 +200,7 @@ def compile_claim(claim: Claim) -> Problem:
     )
     given = None if claim.given is None else read(claim.given, "given", statement=True)
     if given is not None:
-        expectations = tuple(_with_given(tree, given) for tree in expectations)
+        expectations = tuple(with_given(tree, given) for tree in expectations)
     heads = (claim.query,) if claim.query is not None else claim.heads
     problem = Problem(
         claim=claim,
@@ -199,131 +219,6 @@ def compile_claim(claim: Claim) -> Problem:
     )
     _check(problem)
     return problem
-
-
-def _fixed_members(claim: Claim) -> set[str]:
-    texts = [
-        claim.query,
-        *claim.heads,
-        *claim.sequence,
-        *claim.matrices.values(),
-        *claim.covariance.values(),
-        *claim.let.values(),
-    ]
-    found = {
-        member
-        for text in texts
-        if isinstance(text, str)
-        for member in re.findall(r"_\{?([A-Za-z]\w*)", text)
-    }
-    return found | {name for name in claim.covariance if name != "others"}
-
-
-_FUNCTION = re.compile(r"\s*([A-Za-z]\w*)\s*\(([^()]*)\)\s*")
-
-
-def _definitions(
-    claim: Claim,
-) -> tuple[dict[str, tuple[tuple[str, ...], Expression]], dict[str, str]]:
-    """Split `let` into functions (parsed) and names (still text)."""
-    headers: dict[str, tuple[tuple[str, ...], str]] = {}
-    names: dict[str, str] = {}
-    for key, text in claim.let.items():
-        if found := _FUNCTION.fullmatch(key):
-            parameters = tuple(part.strip() for part in found[2].split(",") if part.strip())
-            if found[1] in FUNCTIONS:
-                raise FormulaError(
-                    f"{claim.id}.let",
-                    f"{found[1]!r} is already a function",
-                    expected="another name",
-                )
-            headers[found[1]] = (parameters, text)
-        else:
-            names[key.strip()] = text
-    arities = {name: len(parameters) for name, (parameters, _) in headers.items()}
-    functions = {
-        name: (parameters, parse_value(str(text), functions=arities))
-        for name, (parameters, text) in headers.items()
-    }
-    return functions, names
-
-
-def _expand(
-    tree: Expression,
-    functions: Mapping[str, tuple[tuple[str, ...], Expression]],
-    field: str,
-    depth: int = 0,
-) -> Expression:
-    """Replace every call of a sheet's own function by its body."""
-    if depth > 20:
-        raise FormulaError(field, "a definition refers to itself", expected="no circles")
-    calls = [node for node in walk(tree) if isinstance(node, Call) and node.function in functions]
-    if not calls:
-        if sum(1 for _ in walk(tree)) > MOST_NODES:
-            raise FormulaError(
-                field, f"expands to more than {MOST_NODES} parts", expected="smaller definitions"
-            )
-        return tree
-
-    def rebuilt(node: Expression) -> Expression:
-        made = _map_children(node, rebuilt)
-        if isinstance(made, Call) and made.function in functions:
-            parameters, body = functions[made.function]
-            if len(parameters) != len(made.arguments):
-                raise FormulaError(
-                    field,
-                    f"{made.function} got {len(made.arguments)} arguments",
-                    expected=f"{len(parameters)}",
-                    column=made.column or None,
-                )
-            return substitute(body, dict(zip(parameters, made.arguments, strict=True)))
-        return made
-
-    return _expand(rebuilt(tree), functions, field, depth + 1)
-
-
-def _map_children(node: Expression, change: Any) -> Expression:
-    match node:
-        case Entry(base, indices, column):
-            return Entry(change(base), tuple(change(index) for index in indices), column)
-        case Unary(operator, operand, column):
-            return Unary(operator, change(operand), column)
-        case Binary(operator, left, right, column):
-            return Binary(operator, change(left), change(right), column)
-        case Call(function, arguments, given, column):
-            return Call(
-                function,
-                tuple(change(part) for part in arguments),
-                None if given is None else change(given),
-                column,
-            )
-        case Compare(operator, left, right, within, column):
-            return Compare(
-                operator,
-                change(left),
-                change(right),
-                None if within is None else change(within),
-                column,
-            )
-        case Logic(operator, left, right, column):
-            return Logic(operator, change(left), change(right), column)
-        case ForAll(indices, condition, body, column):
-            return ForAll(
-                indices, None if condition is None else change(condition), change(body), column
-            )
-    return node
-
-
-def _with_given(tree: Expression, given: Expression) -> Expression:
-    """Put a claim's condition inside every statistic that has none of its own."""
-    made = _map_children(tree, lambda part: _with_given(part, given))
-    if (
-        isinstance(made, Call)
-        and made.given is None
-        and made.function in ("E", "P", "var", "std", "cov", "quantile")
-    ):
-        return Call(made.function, made.arguments, given, made.column)
-    return made
 
 
 def _domains(claim: Claim) -> dict[str, Domain]:

@@ -5,23 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from flint import arb, ctx
 
 from heedful.claims.balls import Ball, NotEnclosed, Span
+from heedful.claims.enclosures import Enclosure, add, lift, multiply, scalar, transpose
 from heedful.claims.problem import Problem
-from heedful.claims.rigorous import (
-    BallEvaluator,
-    BallWorld,
-    Enclosure,
-    add,
-    lift,
-    multiply,
-    scalar,
-    transpose,
-)
+from heedful.claims.rigorous import BallEvaluator, BallWorld
 
 if TYPE_CHECKING:
     from heedful.claims.search import Case
@@ -36,7 +29,7 @@ def exact_truth(problem: Problem, case: Case) -> bool | None:
     for bits in PRECISIONS:
         with _precision(bits):
             try:
-                scalars = {name: Ball.exact(value) for name, value in case.scalars.items()}
+                scalars = {name: decimal(value) for name, value in case.scalars.items()}
                 world = ball_world(problem, scalars, case.arrays, case.scalars)
                 answer = BallEvaluator(world).truth(problem.statement)
             except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
@@ -44,6 +37,11 @@ def exact_truth(problem: Problem, case: Case) -> bool | None:
         if answer is not None:
             return answer
     return None
+
+
+def decimal(value: float) -> Ball:
+    """Return a number as it is written: 0.1 is 1/10, not the float64 next to it."""
+    return Ball.exact(Fraction(repr(float(value))))
 
 
 def proved_from(problem: Problem, case: Case, beta_0: float) -> bool:
@@ -180,7 +178,7 @@ def _with_keys(
 def _scale(problem: Problem, dimension: int) -> Ball:
     if problem.claim.scale == "sqrt_d":
         return Ball(arb(1) / arb(dimension).sqrt())
-    return Ball.exact(float(problem.claim.scale))
+    return decimal(float(problem.claim.scale))
 
 
 def _with_heads(problem: Problem, world: BallWorld) -> BallWorld:
@@ -231,7 +229,7 @@ def _lettered(
     problem: Problem, case: Case, symbol: str, low: float, high: float | None
 ) -> BallWorld:
     """Return the world in which one symbol stays a letter that runs over a span."""
-    scalars = {name: Ball.exact(value) for name, value in case.scalars.items()}
+    scalars = {name: decimal(value) for name, value in case.scalars.items()}
     scalars[symbol] = Ball.letter(Span.of(low, high))
     numbers = {name: value for name, value in case.scalars.items() if name != symbol}
     return ball_world(problem, scalars, case.arrays, numbers)
@@ -268,7 +266,7 @@ def _proved_on_box(
         done += 1
         if done > MOST_BOXES or time.perf_counter() > deadline:
             return False
-        scalars = {name: Ball.exact(value) for name, value in case.scalars.items()}
+        scalars = {name: decimal(value) for name, value in case.scalars.items()}
         scalars.update({name: Ball.between(low, high) for name, (low, high) in box.items()})
         numbers = {name: value for name, value in case.scalars.items() if name not in box}
         try:

@@ -18,15 +18,18 @@ from typing import Any
 import numpy as np
 
 from heedful.claims.claim import Claim
+from heedful.claims.definitions import map_children
 from heedful.claims.language import show
 from heedful.claims.language.tree import Binary, Compare, Expression, Name, Number
-from heedful.claims.problem import Problem, _map_children
+from heedful.claims.problem import Problem
 from heedful.claims.symbols import Array, Values
 from heedful.claims.thresholds import rounded_up
 from heedful.claims.verdict import Counterexample, Repair, Verdict
 from heedful.errors import FormulaError
 
 SECONDS_EACH = 4.0
+MOST_RANGE = 8
+"""Values of a list that are judged one by one to find those for which a claim holds."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ def find_repair(
 ) -> Repair | None:
     """Return the first candidate that holds, or None."""
     for make in (_scale, _condition, _order, _mask, _constant, _bound, _range):
+        if time.perf_counter() > deadline:
+            return None
         for candidate in make(problem):
             if time.perf_counter() > deadline:
                 return None
@@ -124,7 +129,7 @@ def _order(problem: Problem) -> Iterator[Candidate]:
     compiled = [_raw(text, problem) for text in problem.claim.expect]
 
     def swapped(node: Expression) -> Expression:
-        made = _map_children(node, swapped)
+        made = map_children(node, swapped)
         if isinstance(made, Binary) and made.operator == "*":
             left, right = made.left, made.right
             if isinstance(right, Name) and right.text in permutations:
@@ -286,7 +291,7 @@ def _range(problem: Problem) -> Iterator[Candidate]:
     """Keep the listed values for which it holds."""
     claim = problem.claim
     for name, domain in problem.domains.items():
-        if not isinstance(domain, Values) or len(domain.numbers) < 2:
+        if not isinstance(domain, Values) or not 2 <= len(domain.numbers) <= MOST_RANGE:
             continue
         kept = []
         for value in domain.numbers:

@@ -6,15 +6,30 @@ None: None means that the balls are too wide to tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
 from flint import arb
 
 from heedful.claims import balls, indices
 from heedful.claims.balls import Ball, NotEnclosed
+from heedful.claims.enclosures import (
+    ENTRYWISE,
+    PLAIN,
+    Enclosure,
+    add,
+    constant_array,
+    distance,
+    each,
+    flatten,
+    fold,
+    member,
+    multiply,
+    number,
+    scalar,
+    transpose,
+)
 from heedful.claims.language import bound_names
 from heedful.claims.language.tree import (
     Binary,
@@ -29,17 +44,6 @@ from heedful.claims.language.tree import (
     Unary,
     names_in,
 )
-from heedful.claims.values import Kind
-
-
-@dataclass(frozen=True)
-class Enclosure:
-    """A scalar, vector, row or matrix of balls."""
-
-    entries: Any
-    """A Ball, a list of them, or a list of lists."""
-    kind: Kind
-    formal: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,24 +65,6 @@ class BallWorld:
             indices={**self.indices, name: position},
             symbols={**self.symbols, name: scalar(number)},
         )
-
-
-def scalar(value: float | int | Fraction) -> Enclosure:
-    """Return an exact constant."""
-    return Enclosure(Ball.exact(value), "scalar")
-
-
-def lift(array: Any, *, formal: bool = False) -> Enclosure:
-    """Return an array of floats as exact balls."""
-    if array.ndim == 0:
-        return Enclosure(_exactly(float(array)), "scalar")
-    if array.ndim == 1:
-        return Enclosure([_exactly(x) for x in array.tolist()], "vector", formal)
-    return Enclosure([[_exactly(x) for x in row] for row in array.tolist()], "matrix", formal)
-
-
-def _exactly(x: float) -> Ball:
-    return balls.ZERO if x == 0.0 else balls.ONE if x == 1.0 else Ball.exact(x)
 
 
 class BallEvaluator:
@@ -139,7 +125,7 @@ class BallEvaluator:
         if operator == "*":
             return multiply(left, right)
         if operator == "/":
-            return _each(left, lambda x: x / right.entries)
+            return each(left, lambda x: x / right.entries)
         base = left.entries.flat() if left.kind == "scalar" else None
         if base is None or right.kind != "scalar":
             raise NotEnclosed("a power of something that is no scalar")
@@ -160,12 +146,12 @@ class BallEvaluator:
             return Enclosure(Ball(arb.pi()), "scalar")
         if text == "e":
             return Enclosure(Ball(arb.const_e()), "scalar")
-        base, underscore, member = text.rpartition("_")
+        base, underscore, who = text.rpartition("_")
         family = world.families.get(base) or world.symbols.get(base)
         if underscore and family is not None:
-            position = int(member) - 1 if member.isdigit() else world.indices.get(member)
+            position = int(who) - 1 if who.isdigit() else world.indices.get(who)
             if position is not None:
-                return _member(family, position)
+                return member(family, position)
         raise NotEnclosed(f"the name {text}")
 
     def _entry(self, base: Expression, indices: tuple[Expression, ...]) -> Enclosure:
@@ -175,7 +161,7 @@ class BallEvaluator:
                 position = self.world.indices[index.text]
             else:
                 position = self._whole(index) - 1
-            made = _member(made, position)
+            made = member(made, position)
         return made
 
     def _whole(self, node: Expression) -> int:
@@ -187,23 +173,23 @@ class BallEvaluator:
     def _call(self, name: str, arguments: tuple[Expression, ...]) -> Enclosure:
         if name == "mass":
             alpha = self._name("alpha")
-            parts = [_member(alpha, self._position(argument)).entries for argument in arguments]
+            parts = [member(alpha, self._position(argument)).entries for argument in arguments]
             return Enclosure(balls.total(parts), "scalar")
         if name in ("weights", "attention"):
             return self.attention(name, [self.value(argument) for argument in arguments])
         if name in ("ones", "zeros", "eye", "onehot", "causal"):
-            return _constant_array(name, [self._whole(argument) for argument in arguments])
+            return constant_array(name, [self._whole(argument) for argument in arguments])
         if name == "phi":
             return self._phi(arguments)
         values = [self.value(argument) for argument in arguments]
-        if name in _ENTRYWISE:
-            return _each(values[0], _ENTRYWISE[name])
+        if name in ENTRYWISE:
+            return each(values[0], ENTRYWISE[name])
         if name == "exp":
-            return _each(values[0], balls.exponential)
+            return each(values[0], balls.exponential)
         if name in ("softmax", "softmax_rows"):
             return self._softmax(values[0])
-        if name in _PLAIN:
-            return _PLAIN[name](*values)
+        if name in PLAIN:
+            return PLAIN[name](*values)
         raise NotEnclosed(f"the function {name}")
 
     def _position(self, node: Expression) -> int:
@@ -246,7 +232,7 @@ class BallEvaluator:
         bound = bound_names(node)
         if not bound and len(node.arguments) == 1:
             x = self.value(node.arguments[0])
-            return Enclosure(_fold(node.function, list(_flatten(x))), "scalar")
+            return Enclosure(fold(node.function, list(flatten(x))), "scalar")
         if bound:
             body, over = node.arguments
             condition = None if isinstance(over, Name) else over
@@ -258,7 +244,7 @@ class BallEvaluator:
         if not parts:
             raise NotEnclosed("a fold over nothing")
         if parts[0].kind == "scalar":
-            return Enclosure(_fold(node.function, [part.entries for part in parts]), "scalar")
+            return Enclosure(fold(node.function, [part.entries for part in parts]), "scalar")
         if node.function != "sum":
             raise NotEnclosed("a fold of vectors")
         whole = parts[0]
@@ -269,19 +255,19 @@ class BallEvaluator:
     def _compare(self, node: Compare) -> bool | None:
         left, right = self.value(node.left), self.value(node.right)
         if node.operator in ("<", "<="):
-            return balls.compare(_number(left), _number(right), node.operator)
+            return balls.compare(number(left), number(right), node.operator)
         if node.operator in (">", ">="):
             operator = "<" if node.operator == ">" else "<="
-            return balls.compare(_number(right), _number(left), operator)
+            return balls.compare(number(right), number(left), operator)
         difference = add(left, multiply(scalar(-1), right))
         if node.operator == "~":
             within = (
                 Ball.exact(Fraction(str(self.world.tolerance)))
                 if node.within is None
-                else _number(self.value(node.within))
+                else number(self.value(node.within))
             )
             return balls.compare(distance(difference, right), within, "<=")
-        flat = list(_flatten(difference))
+        flat = list(flatten(difference))
         if all(entry.is_zero() for entry in flat):
             return node.operator == "="
         if any(_never_zero(entry) for entry in flat):
@@ -332,128 +318,6 @@ def _holds_for(world: BallWorld, condition: Expression) -> bool:
     return BallEvaluator(inner).truth(condition) is True
 
 
-def _fold(name: str, parts: list[Ball]) -> Ball:
-    if name == "sum":
-        return balls.total(parts)
-    if name == "prod":
-        product = balls.ONE
-        for factor in parts:
-            product = product * factor
-        return product
-    return balls.largest(parts) if name == "max" else balls.smallest(parts)
-
-
-def distance(difference: Enclosure, right: Enclosure) -> Ball:
-    """Return how far apart two sides are, as ≈ measures it (see `values.distance`)."""
-    flat = list(_flatten(difference))
-    if difference.kind == "scalar":
-        return Ball(abs(flat[0].flat()))
-    if difference.formal:
-        spread = balls.total([Ball(abs(entry.flat())) for entry in flat])
-        shift = Ball(abs(balls.total(flat).flat()))
-        return (spread + shift) * Ball.exact(Fraction(1, 2))
-    size = balls.total([entry * entry for entry in flat]).flat().nonnegative_part().sqrt()
-    reference = list(_flatten(right))
-    scale = balls.total([entry * entry for entry in reference]).flat().nonnegative_part().sqrt()
-    return Ball(size / scale.max(arb(1)))
-
-
-def add(x: Enclosure, y: Enclosure) -> Enclosure:
-    """Return x + y; a scalar or a row is added to every entry or row."""
-    formal = x.formal or y.formal
-    if x.kind == y.kind:
-        return Enclosure(_zip(x.entries, y.entries), x.kind, formal)
-    if y.kind == "scalar":
-        return _each(x, lambda entry: entry + y.entries)
-    if x.kind == "scalar":
-        return _each(y, lambda entry: entry + x.entries)
-    if {x.kind, y.kind} == {"matrix", "row"}:
-        matrix, row = (x, y) if x.kind == "matrix" else (y, x)
-        return Enclosure([_zip(line, row.entries) for line in matrix.entries], "matrix", formal)
-    raise NotEnclosed("shapes that do not fit")
-
-
-def multiply(x: Enclosure, y: Enclosure) -> Enclosure:
-    """Return the product of linear algebra."""
-    formal = x.formal or y.formal
-    if x.kind == "scalar":
-        return _each(y, lambda entry: entry * x.entries)
-    if y.kind == "scalar":
-        return _each(x, lambda entry: entry * y.entries)
-    pair = (x.kind, y.kind)
-    if pair == ("vector", "row"):
-        return Enclosure([[a * b for b in y.entries] for a in x.entries], "matrix", formal)
-    if pair in (("row", "vector"), ("vector", "vector")):
-        return Enclosure(_inner(x.entries, y.entries), "scalar")
-    if pair == ("matrix", "vector"):
-        return Enclosure([_inner(row, y.entries) for row in x.entries], "vector", formal)
-    if pair == ("row", "matrix"):
-        turned = transpose(y).entries
-        return Enclosure([_inner(x.entries, column) for column in turned], "row", formal)
-    if pair == ("matrix", "matrix"):
-        turned = transpose(y).entries
-        return Enclosure(
-            [[_inner(row, column) for column in turned] for row in x.entries], "matrix", formal
-        )
-    raise NotEnclosed("shapes that do not fit")
-
-
-def transpose(x: Enclosure) -> Enclosure:
-    """Return xᵀ."""
-    if x.kind == "matrix":
-        return Enclosure(
-            [list(column) for column in zip(*x.entries, strict=True)], "matrix", x.formal
-        )
-    turned: dict[Kind, Kind] = {"vector": "row", "row": "vector", "scalar": "scalar"}
-    return replace(x, kind=turned[x.kind])
-
-
-def _inner(x: list[Ball], y: list[Ball]) -> Ball:
-    if len(x) != len(y):
-        raise NotEnclosed("shapes that do not fit")
-    return balls.total(
-        [a * b for a, b in zip(x, y, strict=True) if not (a.is_zero() or b.is_zero())]
-    )
-
-
-def _zip(x: Any, y: Any) -> Any:
-    if isinstance(x, Ball):
-        return x + y
-    if len(x) != len(y):
-        raise NotEnclosed("shapes that do not fit")
-    return [_zip(a, b) for a, b in zip(x, y, strict=True)]
-
-
-def _each(x: Enclosure, change: Callable[[Ball], Ball]) -> Enclosure:
-    def go(entries: Any) -> Any:
-        return change(entries) if isinstance(entries, Ball) else [go(part) for part in entries]
-
-    return Enclosure(go(x.entries), x.kind, x.formal)
-
-
-def _flatten(x: Enclosure) -> Iterator[Ball]:
-    if x.kind == "scalar":
-        yield x.entries
-    elif x.kind == "matrix":
-        for row in x.entries:
-            yield from row
-    else:
-        yield from x.entries
-
-
-def _member(family: Enclosure, position: int) -> Enclosure:
-    if family.kind == "scalar" or not 0 <= position < len(family.entries):
-        raise NotEnclosed("a member that does not exist")
-    kind: Kind = "scalar" if family.kind in ("vector", "row") else "vector"
-    return Enclosure(family.entries[position], kind, family.formal and kind == "vector")
-
-
-def _number(x: Enclosure) -> Ball:
-    if x.kind != "scalar" or not isinstance(x.entries, Ball):
-        raise NotEnclosed("a comparison of what is no scalar")
-    return x.entries
-
-
 def _join(operator: str, left: bool | None, right: Callable[[], bool | None]) -> bool | None:
     if operator == "implies":
         left = None if left is None else not left
@@ -465,78 +329,3 @@ def _join(operator: str, left: bool | None, right: Callable[[], bool | None]) ->
     if second is absorbing:
         return absorbing
     return None if left is None or second is None else second
-
-
-def _constant_array(name: str, sizes: list[int]) -> Enclosure:
-    import numpy as np
-
-    if name == "eye":
-        return lift(np.eye(sizes[0]))
-    if name == "onehot":
-        return lift(np.eye(sizes[1])[sizes[0] - 1])
-    if name == "causal":
-        return lift(np.triu(np.full((sizes[0], sizes[0]), -1e9), k=1))
-    return lift(np.full(tuple(sizes), 1.0 if name == "ones" else 0.0))
-
-
-def _norm(x: Enclosure, p: Enclosure | None = None) -> Enclosure:
-    order = 2 if p is None else p.entries.flat()
-    flat = [entry.flat() for entry in _flatten(x)]
-    if order == 2:
-        size = sum((entry * entry for entry in flat), arb(0)).nonnegative_part().sqrt()
-        return Enclosure(Ball(size), "scalar")
-    if order == 1:
-        return Enclosure(Ball(sum((abs(entry) for entry in flat), arb(0))), "scalar")
-    raise NotEnclosed("a norm of another order")
-
-
-def _entropy(p: Enclosure) -> Enclosure:
-    terms = [Ball(balls.entropy_term(entry.flat())) for entry in p.entries]
-    return Enclosure(balls.total(terms), "scalar")
-
-
-def _tv(p: Enclosure, q: Enclosure) -> Enclosure:
-    difference = add(p, multiply(scalar(-1), q))
-    half = Ball.exact(Fraction(1, 2))
-    return Enclosure(
-        balls.total([Ball(abs(e.flat())) for e in _flatten(difference)]) * half, "scalar"
-    )
-
-
-def _normal_cdf(x: Any) -> Any:
-    return (arb(1) + (x / arb(2).sqrt()).erf()) / 2
-
-
-def _sigmoid(x: Any) -> Any:
-    return arb(1) / (arb(1) + (-x).exp())
-
-
-_ENTRYWISE: Mapping[str, Callable[[Ball], Ball]] = {
-    "ln": balls.entrywise(lambda x: x.log()),
-    "log": balls.entrywise(lambda x: x.log()),
-    "sqrt": balls.entrywise(lambda x: x.sqrt()),
-    "abs": balls.entrywise(abs),
-    "sin": balls.entrywise(lambda x: x.sin()),
-    "cos": balls.entrywise(lambda x: x.cos()),
-    "tanh": balls.entrywise(lambda x: x.tanh()),
-    "sigmoid": balls.entrywise(_sigmoid),
-    "relu": balls.entrywise(lambda x: x.max(arb(0))),
-    "Phi": balls.entrywise(_normal_cdf),
-}
-
-_PLAIN: Mapping[str, Callable[..., Enclosure]] = {
-    "norm": _norm,
-    "entropy": _entropy,
-    "tv": _tv,
-    "transpose": transpose,
-    "dot": lambda x, y: Enclosure(_inner(x.entries, y.entries), "scalar"),
-    "outer": lambda x, y: multiply(replace(x, kind="vector"), replace(y, kind="row")),
-    "concat": lambda *parts: Enclosure([b for part in parts for b in _flatten(part)], "vector"),
-    "stack": lambda *parts: Enclosure([list(part.entries) for part in parts], "matrix"),
-    "mean": lambda x: Enclosure(
-        balls.total(list(_flatten(x))) * Ball.exact(Fraction(1, len(list(_flatten(x))))), "scalar"
-    ),
-    "hadamard": lambda x, y: Enclosure(
-        [a * b for a, b in zip(x.entries, y.entries, strict=True)], x.kind
-    ),
-}

@@ -7,6 +7,7 @@ before it may count as a failure.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -14,18 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from heedful.claims.language.tree import Compare, Expression, walk
+from heedful.claims.language.tree import Compare, Expression, Logic, walk
 from heedful.claims.numeric import Evaluator, World
 from heedful.claims.problem import Problem
 from heedful.claims.proofs import exact_truth
-from heedful.claims.symbols import LARGE, SMALL, Array, array_examples
-from heedful.claims.values import Truth
+from heedful.claims.symbols import LARGE, SMALL, Array, Values, array_examples
+from heedful.claims.values import NoValueError, Truth
 from heedful.claims.worlds import TooFewKeysError, build_world
 from heedful.errors import FormulaError
 
 ARRAY_EXAMPLES = 12
 MOST_EVALUATIONS = 1500
 UNSURE = 1e-6
+FARTHER = (1e2, 1e3, 1e4)
+"""Scales at which a claim about a large symbol must go on failing to be refuted."""
+INEXACT = ("unit vector", "distribution", "orthonormal")
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,10 @@ class Survey:
     cases: list[Case] = field(default_factory=list)
     vacuous: int = 0
     """Cases in which the condition of the claim never held."""
+    close: list[Case] = field(default_factory=list)
+    """Cases that hold, but so narrowly that float64 cannot tell for sure."""
+    complete: bool = False
+    """Whether every combination of the listed values was looked at."""
 
 
 def survey(problem: Problem, deadline: float) -> Survey:
@@ -69,25 +77,39 @@ def survey(problem: Problem, deadline: float) -> Survey:
     found = Survey()
     rng = np.random.default_rng(problem.claim.seed)
     failed_size: float | None = None
+    combinations = set()
+    no_value: NoValueError | None = None
     for case in all_cases(problem, rng):
         size = _size(case)
         if failed_size is not None and size > failed_size:
             break
         if found.looked_at >= MOST_EVALUATIONS or time.perf_counter() > deadline:
             break
+        combinations.add(_listed(problem, case))
         try:
             eventual, outcome, threshold = eventually(problem, case)
         except TooFewKeysError:
             continue
+        except NoValueError as error:
+            no_value = error
+            continue
         found.looked_at += 1
         found.cases.append(case)
+        found.vacuous += _vacuous(problem, outcome.world)
         if threshold is not None:
             found.thresholds[_label(case)] = threshold
-        if outcome.holds is None:
+        if outcome.holds is None or (outcome.holds is False and _excused(problem, eventual)):
             found.unsure += 1
         elif not outcome.holds:
             found.failures.append((eventual, outcome))
             failed_size = size
+        elif float(np.max(outcome.truth.gap)) > -UNSURE:
+            found.close.append(eventual)
+    found.complete = no_value is None and len(combinations) == math.prod(
+        len(domain.numbers) for domain in problem.domains.values() if isinstance(domain, Values)
+    )
+    if not found.looked_at and no_value is not None:
+        raise no_value
     if not found.looked_at:
         raise FormulaError(
             f"{problem.claim.id}.where",
@@ -129,15 +151,13 @@ def eventually(problem: Problem, case: Case) -> tuple[Case, Outcome, float | Non
     """
     if not problem.large and not problem.small:
         return case, outcome_of(problem, case), None
-    small = dict.fromkeys(problem.small, SMALL[-1])
     if not problem.large:
-        last = case.with_scalars(**small)
-        return last, outcome_of(problem, last), None
+        return *_as_it_vanishes(problem, case), None
     symbol = problem.large[0]
     holding: list[bool | None] = []
     outcomes = []
     for value in LARGE:
-        at = case.with_scalars(**small, **{symbol: value})
+        at = case.with_scalars(**vanishing(problem, value), **{symbol: value})
         outcome = outcome_of(problem, at)
         outcomes.append((at, outcome))
         holding.append(outcome.holds)
@@ -153,8 +173,70 @@ def eventually(problem: Problem, case: Case) -> tuple[Case, Outcome, float | Non
         first -= 1
     at, outcome = outcomes[-1]
     low = LARGE[first - 1] if first else 0.0
-    threshold = _bisect(problem, case.with_scalars(**small), symbol, low, LARGE[first])
+    small = case.with_scalars(**vanishing(problem, LARGE[first]))
+    threshold = _bisect(problem, small, symbol, low, LARGE[first])
     return at, outcome, threshold
+
+
+def vanishing(problem: Problem, scale: float = 1.0) -> dict[str, float]:
+    """Return values of the small symbols: small even when multiplied by the large scale."""
+    return dict.fromkeys(problem.small, SMALL[-1] / max(1.0, scale) ** 2)
+
+
+def fails_for_good(problem: Problem, case: Case) -> bool:
+    """Tell whether a claim about a large symbol fails at every scale tried, and no less so."""
+    symbol = problem.large[0]
+    scales = FARTHER if inexact(problem) else (*FARTHER, 1e6, 1e9, 1e12)
+    gaps = []
+    for value in scales:
+        outcome = outcome_of(
+            problem, case.with_scalars(**vanishing(problem, value), **{symbol: value})
+        )
+        if outcome.holds is not False:
+            return False
+        gaps.append(float(np.max(outcome.truth.gap)))
+    return min(gaps) >= 0.99 * gaps[0]
+
+
+def inexact(problem: Problem) -> bool:
+    """Tell whether an array meets its own definition only up to rounding, such as a unit vector."""
+    return problem.claim.keys == "unit" or any(
+        isinstance(domain, Array) and domain.kind in INEXACT for domain in problem.domains.values()
+    )
+
+
+def _as_it_vanishes(problem: Problem, case: Case) -> tuple[Case, Outcome]:
+    """Judge a case with a small symbol; a failure that fades as it shrinks is none."""
+    last = case.with_scalars(**vanishing(problem))
+    outcome = outcome_of(problem, last)
+    if outcome.holds is False:
+        further = case.with_scalars(**vanishing(problem, 1e3))
+        second = outcome_of(problem, further)
+        if second.holds is not False:
+            return further, second
+        if float(np.max(second.truth.gap)) < 0.99 * float(np.max(outcome.truth.gap)):
+            return last, replace(outcome, holds=None)
+    return last, outcome
+
+
+def _excused(problem: Problem, case: Case) -> bool:
+    """Tell whether exact arithmetic clears a case that fails in float64."""
+    return exact_truth(problem, case) is True
+
+
+def _vacuous(problem: Problem, world: World) -> bool:
+    statement = problem.statement
+    return (
+        isinstance(statement, Logic)
+        and statement.operator == "implies"
+        and not np.any(Evaluator(world).truth(statement.left).holds)
+    )
+
+
+def _listed(problem: Problem, case: Case) -> tuple[float, ...]:
+    return tuple(
+        case.scalars[name] for name, domain in problem.domains.items() if isinstance(domain, Values)
+    )
 
 
 def outcome_of(problem: Problem, case: Case) -> Outcome:

@@ -21,13 +21,16 @@ from flint import arb
 from scipy.special import stdtrit
 
 from heedful.claims.balls import Ball, NotEnclosed, Span
-from heedful.claims.language.tree import Call, Compare, Expression, ForAll, Logic, Unary
+from heedful.claims.enclosures import Enclosure, flatten
+from heedful.claims.language.tree import Call, Compare, Expression, Logic, Unary, walk
 from heedful.claims.numeric import Evaluator, World
 from heedful.claims.problem import Problem
-from heedful.claims.proofs import PRECISIONS, _precision, ball_world
-from heedful.claims.rigorous import BallEvaluator, Enclosure, add, multiply
+from heedful.claims.proofs import PRECISIONS, _precision, ball_world, decimal
+from heedful.claims.rigorous import BallEvaluator, BallWorld
 from heedful.claims.values import Truth
 from heedful.claims.worlds import (
+    QUADRATURE_NODES,
+    REACH,
     Noise,
     _factors,
     build_world,
@@ -42,7 +45,12 @@ if TYPE_CHECKING:
 GROUPS = 20
 CELLS = (160, 640)
 CONFIDENCE = 0.99
+MOST_COORDINATES = 20_000_000
+"""Normal coordinates drawn at once; with more directions there are fewer draws."""
+NORMAL_PEAK = 0.3989422804014327
 STATISTICS = ("E", "P", "var", "std")
+FAR = 1e6
+"""Where the outermost cells end, in standard deviations."""
 
 
 @dataclass(frozen=True)
@@ -70,17 +78,14 @@ class Estimate:
 def estimate(problem: Problem, case: Case) -> Estimate:
     """Estimate a claim about a distribution in one case."""
     directions = noise_directions(problem, case.scalars)
-    rng = np.random.default_rng(np.random.SeedSequence(problem.claim.seed).spawn(1)[0])
-    draws = max(problem.claim.draws, 50 * GROUPS)
-    noise = quadrature_noise() if directions == 1 else drawn_noise(directions, draws, rng)
+    noise = _noise(problem, directions)
     world, truth = _truth(problem, case, noise)
     gap = float(np.max(truth.gap))
     error = 0.0
-    if directions != 1:
-        parts = np.array_split(noise.coordinates, GROUPS)
-        gaps = [float(np.max(_truth(problem, case, Noise(part))[1].gap)) for part in parts]
-        spread = float(np.std(gaps, ddof=1)) / math.sqrt(GROUPS)
-        error = spread * float(stdtrit(GROUPS - 1, (1 + CONFIDENCE) / 2))
+    if directions == 1:
+        error = _quadrature_error(problem, case, gap)
+    elif directions > 1:
+        error = _sampling_error(problem, case, noise)
     return Estimate(
         holds=bool(np.all(truth.holds)),
         gap=gap,
@@ -91,6 +96,56 @@ def estimate(problem: Problem, case: Case) -> Estimate:
         directions=directions,
         world=world,
         truth=truth,
+    )
+
+
+def _noise(problem: Problem, directions: int) -> Noise:
+    if directions == 0:
+        return Noise(np.zeros((1, 0)))
+    if directions == 1:
+        return quadrature_noise()
+    rng = np.random.default_rng(np.random.SeedSequence(problem.claim.seed).spawn(1)[0])
+    affordable = max(50 * GROUPS, MOST_COORDINATES // directions)
+    draws = max(50 * GROUPS, min(problem.claim.draws, affordable))
+    return drawn_noise(directions, draws, rng)
+
+
+def _quadrature_error(problem: Problem, case: Case, gap: float) -> float:
+    """Bound the error of the midpoint rule by that of a coarser one, and by jumps at nodes."""
+    if not problem.statistical:
+        return 0.0
+    coarse = _truth(problem, case, quadrature_noise(QUADRATURE_NODES // 2))[1]
+    jumps = 4 * REACH * NORMAL_PEAK / QUADRATURE_NODES if _has_jumps(problem) else 0.0
+    return 2 * abs(float(np.max(coarse.gap)) - gap) + jumps
+
+
+def _sampling_error(problem: Problem, case: Case, noise: Noise) -> float:
+    """Return half the width of the 99 % interval of the gap, from independent groups."""
+    parts = np.array_split(noise.coordinates, GROUPS)
+    gaps = [float(np.max(_truth(problem, case, Noise(part))[1].gap)) for part in parts]
+    spread = float(np.std(gaps, ddof=1)) / math.sqrt(GROUPS)
+    error = spread * float(stdtrit(GROUPS - 1, (1 + CONFIDENCE) / 2))
+    if problem.statistical and _mentions_equality(problem):
+        error *= 2  # the distance of two estimates is folded at 0, where groups spread less
+    if _has_jumps(problem):
+        # An event that none of N draws met may still have the probability ln(200)/N.
+        error = max(error, math.log(2 / (1 - CONFIDENCE)) / len(noise.coordinates))
+    return error
+
+
+def _has_jumps(problem: Problem) -> bool:
+    return any(
+        isinstance(node, Call) and (node.function in ("P", "quantile") or (node.given is not None))
+        for tree in problem.expectations
+        for node in walk(tree)
+    )
+
+
+def _mentions_equality(problem: Problem) -> bool:
+    return any(
+        isinstance(node, Compare) and node.operator in ("=", "!=", "~")
+        for tree in problem.expectations
+        for node in walk(tree)
     )
 
 
@@ -122,7 +177,10 @@ class _CellEvaluator(BallEvaluator):
 
     def __init__(self, problem: Problem, case: Case, count: int) -> None:
         self.cells = list(_cells(problem, case, count))
-        super().__init__(self.cells[0][1])
+        self._weights_of: dict[Expression | None, list[Any]] = {}
+        fixed = {name: Enclosure(decimal(value), "scalar") for name, value in case.scalars.items()}
+        # Outside a statistic only what is not random has a value: a cell must not stand for all.
+        super().__init__(BallWorld(symbols=fixed, tolerance=float(problem.claim.tolerance)))
 
     def value(self, node: Expression) -> Enclosure:
         if isinstance(node, Call) and node.function in STATISTICS:
@@ -131,23 +189,52 @@ class _CellEvaluator(BallEvaluator):
 
     def truth(self, node: Expression) -> bool | None:
         match node:
-            case Compare() | Logic() | ForAll() | Unary("not", _):
+            case Compare() | Logic() | Unary("not", _):
                 return super().truth(node)
         raise NotEnclosed("a statement of another kind")
 
     def _statistic(self, node: Call) -> Enclosure:
         if node.function == "P":
             return Enclosure(Ball(self._probability(node.arguments[0], node.given)), "scalar")
-        mean = self._mean(node.arguments[0], node.given)
+        made = [BallEvaluator(world).value(node.arguments[0]) for _, world in self.cells]
+        rows = [[entry.flat() for entry in flatten(x)] for x in made]
+        first, second = self._moments(rows, node.given)
         if node.function == "E":
-            return mean
-        second = self._second_moment(node.arguments[0], node.given)
-        square = mean.entries * mean.entries if mean.kind == "scalar" else _sum_of_squares(mean)
-        variance = (second - square).flat().nonnegative_part()
-        return Enclosure(Ball(variance if node.function == "var" else variance.sqrt()), "scalar")
+            entries = [Ball(entry) for entry in first]
+            return _shaped(entries, made[0])
+        return Enclosure(Ball(second if node.function == "var" else second.sqrt()), "scalar")
+
+    def _moments(self, rows: list[list[Any]], given: Expression | None) -> tuple[list[Any], Any]:
+        """Enclose the mean of every entry, and the sum of their variances.
+
+        Both are taken about a centre near the mean: E x = m + E(x − m), and
+        var x = E(x − m)² − (E(x − m))², so that wide cells cost little.
+        """
+        weights = self._weights(given)
+        centre = [
+            sum(
+                (w.mid() * row[i].mid() for w, row in zip(weights, rows, strict=True)), arb(0)
+            ).mid()
+            for i in range(len(rows[0]))
+        ]
+        apart = [[x - m for x, m in zip(row, centre, strict=True)] for row in rows]
+        shifts = [
+            sum((w * row[i] for w, row in zip(weights, apart, strict=True)), arb(0))
+            for i in range(len(centre))
+        ]
+        squares = sum(
+            (w * _square(x) for w, row in zip(weights, apart, strict=True) for x in row), arb(0)
+        )
+        variance = (squares - sum((_square(x) for x in shifts), arb(0))).nonnegative_part()
+        return [m + x for m, x in zip(centre, shifts, strict=True)], variance
 
     def _weights(self, given: Expression | None) -> list[Any]:
         """Enclose each cell's probability under the condition."""
+        if given not in self._weights_of:
+            self._weights_of[given] = self._masses(given)
+        return self._weights_of[given]
+
+    def _masses(self, given: Expression | None) -> list[Any]:
         if given is None:
             return [mass for mass, _ in self.cells]
         held = [(mass, BallEvaluator(world).truth(given)) for mass, world in self.cells]
@@ -170,29 +257,20 @@ class _CellEvaluator(BallEvaluator):
                 total += weight
         return total.nonnegative_part().min(arb(1))
 
-    def _mean(self, node: Expression, given: Expression | None) -> Enclosure:
-        total: Enclosure | None = None
-        for weight, (_, world) in zip(self._weights(given), self.cells, strict=True):
-            part = multiply(Enclosure(Ball(weight), "scalar"), BallEvaluator(world).value(node))
-            total = part if total is None else add(total, part)
-        assert total is not None
-        return total
 
-    def _second_moment(self, node: Expression, given: Expression | None) -> Ball:
-        total = Ball(arb(0))
-        for weight, (_, world) in zip(self._weights(given), self.cells, strict=True):
-            made = BallEvaluator(world).value(node)
-            total = total + Ball(weight) * _sum_of_squares(made)
-        return total
+def _square(x: Any) -> Any:
+    return arb(0).union(abs(x).upper() ** 2) if x.contains(arb(0)) else x * x
 
 
-def _sum_of_squares(x: Enclosure) -> Ball:
-    entries = [x.entries] if x.kind == "scalar" else x.entries
-    total = Ball(arb(0))
-    for entry in entries:
-        ball = entry.flat()
-        total = total + Ball(ball * ball if not ball.contains(arb(0)) else (ball**2))
-    return total
+def _shaped(entries: list[Ball], like: Enclosure) -> Enclosure:
+    """Return a flat list of entries in the shape of another value."""
+    if like.kind == "scalar":
+        return Enclosure(entries[0], "scalar")
+    if like.kind != "matrix":
+        return Enclosure(entries, like.kind, like.formal)
+    width = len(like.entries[0])
+    rows = [entries[start : start + width] for start in range(0, len(entries), width)]
+    return Enclosure(rows, "matrix", like.formal)
 
 
 def _cells(problem: Problem, case: Case, count: int) -> Any:
@@ -202,17 +280,18 @@ def _cells(problem: Problem, case: Case, count: int) -> Any:
         if problem.claim.keys == "gaussian"
         else None
     )
-    edges = np.concatenate(([-12.0, -7.0], np.linspace(-5.5, 5.5, count + 1), [7.0, 12.0]))
-    scalars = {name: Ball.exact(value) for name, value in case.scalars.items()}
+    inner = np.linspace(-5.5, 5.5, count + 1)
+    edges = np.concatenate(([-FAR, -12.0, -7.0], inner, [7.0, 12.0, FAR]))
+    scalars = {name: decimal(value) for name, value in case.scalars.items()}
     balls = [Ball.letter(Span.of(low, high)) for low, high in itertools.pairwise(edges)]
     masses = [_cdf(high) - _cdf(low) for low, high in itertools.pairwise(edges)]
-    # What lies beyond ±12 (mass 4e-33) joins the outermost cells as an uncertain mass.
-    masses[0] = masses[0] + arb(0).union(_cdf(-12.0))
-    masses[-1] = masses[-1] + arb(0).union(_cdf(-12.0))
+    # What lies beyond (a mass below exp(−10¹¹)) joins the outermost cells as an uncertain mass.
+    masses[0] = masses[0] + arb(0).union(_cdf(-FAR))
+    masses[-1] = masses[-1] + arb(0).union(_cdf(-FAR))
     for mass, xi in zip(masses, balls, strict=True):
         keys = None if world is None else _noisy_keys(problem, world, xi)
-        inner = scalars if world is not None else {**scalars, **_random(problem, xi)}
-        yield mass, ball_world(problem, inner, case.arrays, case.scalars, keys=keys)
+        known = scalars if world is not None else {**scalars, **_random(problem, xi)}
+        yield mass, ball_world(problem, known, case.arrays, case.scalars, keys=keys)
 
 
 def _random(problem: Problem, xi: Ball) -> dict[str, Ball]:
@@ -231,18 +310,19 @@ def _noisy_keys(problem: Problem, world: World, xi: Ball) -> Enclosure:
         if factor.shape[1] == 0:
             rows.append([Ball.exact(float(x)) for x in mean])
         else:
+            size = float(np.max(np.abs(factor)))
             rows.append(
                 [
-                    Ball.exact(float(x)) + _rounded(slope) * xi
+                    Ball.exact(float(x)) + _rounded(slope, size) * xi
                     for x, slope in zip(mean, factor[:, 0], strict=True)
                 ]
             )
     return Enclosure(rows, "matrix")
 
 
-def _rounded(x: float) -> Ball:
-    """Return a factor of a covariance with the rounding of the eigenvalue solver."""
-    return Ball(arb(0)) if x == 0 else Ball(arb(float(x), abs(float(x)) * 1e-13))
+def _rounded(x: float, size: float) -> Ball:
+    """Return an entry of a covariance's factor with the rounding of the eigenvalue solver."""
+    return Ball(arb(0)) if x == 0 else Ball(arb(float(x), size * 1e-13))
 
 
 def _cdf(x: float) -> Any:

@@ -101,7 +101,8 @@ class _Builder:
             self.names.setdefault("I", sympy.eye(sizes["d"]))
         for name, domain in problem.domains.items():
             if isinstance(domain, Interval):
-                self.names[name] = sympy.Symbol(name, real=True, positive=domain.low >= 0 or None)
+                above = domain.low > 0 or (domain.low == 0 and domain.open_low)
+                self.names[name] = sympy.Symbol(name, real=True, positive=above or None)
                 letters += 1
             elif isinstance(domain, Array):
                 if domain.kind not in KINDS:
@@ -357,7 +358,7 @@ def _letters(name: str, shape: tuple[int, ...]) -> Any:
 
 
 def _rational(value: float | Fraction) -> Any:
-    fraction = Fraction(value)
+    fraction = value if isinstance(value, Fraction) else Fraction(repr(float(value)))
     return sympy.Rational(fraction.numerator, fraction.denominator)
 
 

@@ -209,7 +209,9 @@ def _plain(shape: tuple[int, ...], rng: np.random.Generator, position: int) -> A
         return np.eye(shape[0])
     if position <= 1:
         return rng.integers(-1, 2, size=shape).astype(float)
-    if position <= 3:
+    if position == 2:
+        return np.zeros(shape)
+    if position <= 4:
         return rng.integers(-3, 4, size=shape).astype(float)
     return rng.standard_normal(shape) * (1.0 if position % 3 else 4.0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.claims.language.tree import Call, Compare, Expression, ForAll, Name
+from heedful.claims.language.tree import Call, Compare, Expression, ForAll, Logic, Name
 from heedful.claims.problem import Problem
 from heedful.claims.symbols import Values
 from heedful.positions import uniqueness
@@ -14,11 +14,12 @@ def prove_uniqueness(problem: Problem) -> tuple[str, ...] | None:
         return None
     if len(problem.expectations) != 1 or not _says_unique(problem.expectations[0]):
         return None
-    widths = problem.domains.get("d")
-    numbers = widths.numbers if isinstance(widths, Values) else (2.0,)
+    widths = problem.domains.get("d", Values((2.0,)))
+    if not isinstance(widths, Values):
+        return None
     base = float(problem.claim.positions.get("base", 10000.0))
     proof: tuple[str, ...] = ()
-    for width in numbers:
+    for width in widths.numbers:
         found = uniqueness(int(width), base)
         if not found.unique:
             return None
@@ -29,7 +30,19 @@ def prove_uniqueness(problem: Problem) -> tuple[str, ...] | None:
 def _says_unique(node: Expression) -> bool:
     match node:
         case ForAll(
-            (s, t), _, Compare("!=", Call("phi", (Name(first),)), Call("phi", (Name(second),)))
+            (s, t),
+            condition,
+            Compare("!=", Call("phi", (Name(first),)), Call("phi", (Name(second),))),
         ):
-            return {s, t} == {first, second}
+            return {s, t} == {first, second} and _apart(condition, {s, t})
+    return False
+
+
+def _apart(condition: Expression | None, indices: set[str]) -> bool:
+    """Tell whether a condition keeps two indices from being the same."""
+    match condition:
+        case Logic("and", left, right):
+            return _apart(left, indices) or _apart(right, indices)
+        case Compare("!=" | "<" | ">", Name(first), Name(second)):
+            return {first, second} == indices
     return False

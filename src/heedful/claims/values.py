@@ -21,6 +21,10 @@ Kind = Literal["scalar", "vector", "row", "matrix"]
 RANKS: dict[Kind, int] = {"scalar": 0, "vector": 1, "row": 1, "matrix": 2}
 
 
+class NoValueError(FormulaError):
+    """A formula that has no value for these very numbers, such as 1/x for x = 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """One value, over all draws."""
@@ -119,7 +123,7 @@ def divide(x: Value, y: Value) -> Value:
             way_out="use inv(M) for matrices",
         )
     if np.any(y.array == 0):
-        raise FormulaError("formula", "divides by zero", expected="a denominator other than 0")
+        raise NoValueError("formula", "divides by zero", expected="a denominator other than 0")
     return Value(x.array / _spread(y, x), x.kind, x.formal)
 
 
@@ -149,7 +153,7 @@ def power(x: Value, y: Value) -> Value:
     try:
         return Value(np.linalg.matrix_power(x.array, round(exponent)), "matrix", x.formal)
     except np.linalg.LinAlgError:
-        raise FormulaError("formula", "inverts a singular matrix") from None
+        raise NoValueError("formula", "inverts a singular matrix") from None
 
 
 def transpose(x: Value) -> Value:

@@ -78,16 +78,17 @@ def noise_directions(problem: Problem, scalars: Mapping[str, float]) -> int:
         if isinstance(domain, Array) and domain.random:
             count += int(np.prod([size_of(part, sizes) for part in domain.shape], initial=1))
     if problem.claim.keys == "gaussian":
-        probe = build_world(problem, scalars, {}, noise=Noise(np.zeros((1, 4096))))
+        most = count + sizes["n"] * sizes["d"]
+        probe = build_world(problem, scalars, {}, noise=Noise(np.zeros((1, most))))
         count += sum(factor.shape[1] for factor in _factors(problem, probe))
     return count
 
 
-def quadrature_noise() -> Noise:
+def quadrature_noise(nodes: int = QUADRATURE_NODES) -> Noise:
     """Return the midpoint nodes and weights of one standard normal coordinate."""
     from scipy.special import ndtr
 
-    edges = np.linspace(-REACH, REACH, QUADRATURE_NODES + 1)
+    edges = np.linspace(-REACH, REACH, nodes + 1)
     weights = np.diff(ndtr(edges))
     return Noise(((edges[1:] + edges[:-1]) / 2)[:, None], weights / weights.sum())
 
@@ -196,7 +197,7 @@ def _factor(covariance: Value, d: int) -> Any:
         raise FormulaError(
             "covariance", f"has the eigenvalue {sizes[0]:.3g}", expected="none below 0"
         )
-    kept = sizes > 1e-12 * max(1.0, sizes[-1])
+    kept = sizes > 1e-14 * max(1.0, sizes[-1])
     return directions[:, kept] * np.sqrt(sizes[kept])
 
 

@@ -38,6 +38,11 @@ VERBS = (
     Verb("copyable", "copyable:copyable_command", "Which keys can be copied at all."),
     Verb("properties", "properties:properties", "What a layer does to the order of its inputs."),
     Verb("positions", "positions:positions", "Position embeddings and what they promise."),
+    Verb(
+        "check", "check:check", "Judge claims about attention: verdicts, counterexamples, repairs."
+    ),
+    Verb("explain", "explain:explain", "Print the reasoning behind one verdict."),
+    Verb("model", "model:app", "Look into, convert, verify or fetch weights."),
     Verb("doctor", "doctor:doctor", "Show versions, threads, CPU features and optional parts."),
 )
 
@@ -47,7 +52,8 @@ EPILOGUE = """Examples:
   heed design average --keys orthonormal --n 10 --d 16 --of 0 1 --tolerance 0.01
   heed noise --n 10 --d 16 --noisy 0 --variance 0.5 --heads 0 1 --beta 50
 
-Every verb takes --json (print the record) and --debug (show the traceback of an error).
+Every verb takes --json (print the record)
+and --debug (show the traceback of an error).
 """
 
 
@@ -132,5 +138,10 @@ def _one_line(error: CycloptsError) -> str:
 
 
 def _verb_of(arguments: Sequence[str]) -> str:
-    verb = arguments[0] if arguments else ""
-    return f"{verb} " if verb in {known.name for known in VERBS} else ""
+    """Return the words up to the command that was meant, for `heed … --help`."""
+    called = next((known for known in VERBS if arguments and known.name == arguments[0]), None)
+    if called is None:
+        return ""
+    is_group = called.target.endswith(":app")
+    inner = f"{arguments[1]} " if is_group and arguments[1:2] and arguments[1].isalpha() else ""
+    return f"{called.name} {inner}"

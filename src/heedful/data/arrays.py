@@ -98,13 +98,17 @@ def _read_json_file(path: Path, name: str) -> dict[str, Any]:
 def _from_json(text: str, name: str) -> dict[str, Any]:
     try:
         content = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        place = f" at line {error.lineno}, column {error.colno}" if hasattr(error, "lineno") else ""
-        raise InputError(
-            name, f"is not valid JSON{place}", expected="something like [[1, 0], [0, 1]]"
-        ) from None
+    except json.JSONDecodeError as error:
+        place = f" at line {error.lineno}, column {error.colno}"
+        raise _not_json(name, place) from None
+    except RecursionError:
+        raise _not_json(name, ": it is nested too deeply") from None
     entries = content if isinstance(content, dict) else {"": content}
     return {entry: _from_lists(value, name) for entry, value in entries.items()}
+
+
+def _not_json(name: str, place: str) -> InputError:
+    return InputError(name, f"is not valid JSON{place}", expected="something like [[1, 0], [0, 1]]")
 
 
 def _from_lists(value: Any, name: str) -> Any:
