@@ -98,7 +98,7 @@ def copyable(
     small, exponent = normalised(distinct)
     found = _Hull(small, workers, lambda more: None if len(small) < n else report(more))
     found.decide()
-    if exact_margins:
+    if exact_margins and len(small) > 1:
         found.measure(np.flatnonzero((found.margin > 0) & (counts == 1)))
     alone = counts[inverse] == 1
     verdict = (found.margin > 0)[inverse] & alone

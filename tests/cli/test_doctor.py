@@ -1,0 +1,14 @@
+"""`heed doctor`."""
+
+from __future__ import annotations
+
+from heedful import __version__
+
+
+def test_the_table_and_the_record_say_the_same(heed) -> None:
+    record = heed("doctor", "--json").record
+    shown = heed("doctor").out
+    assert record["heedful"] == __version__
+    assert record["python"] in shown
+    assert all(name in shown for name in record["core"])
+    assert {part["name"] for part in record["parts"]} >= {"models", "web"}
