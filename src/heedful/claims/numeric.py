@@ -33,6 +33,7 @@ from heedful.claims.language.tree import (
     names_in,
 )
 from heedful.claims.values import (
+    NoValueError,
     Truth,
     Value,
     add,
