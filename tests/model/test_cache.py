@@ -10,7 +10,7 @@ from reference_decoder import POSITIONS, random_decoder, random_tokens, small_co
 from torch import Tensor
 
 from heedful.errors import InputError
-from heedful.model import Cache, Decoder, preset
+from heedful.model import Cache, Decoder, left_padded, preset
 
 each_scheme = pytest.mark.parametrize("positions", list(POSITIONS))
 
@@ -42,8 +42,10 @@ def test_padded_rows_give_the_logits_of_each_row_alone(
 ) -> None:
     decoder = random_decoder(small_config(positions))
     longest = max(lengths)
-    tokens = random_tokens(decoder.config, len(lengths), longest + more, seed)
-    padding = [longest - length for length in lengths]
+    drawn = random_tokens(decoder.config, len(lengths), longest + more, seed)
+    ragged = [row[: length + more].tolist() for row, length in zip(drawn, lengths, strict=True)]
+    tokens, skipped = left_padded(ragged, fill=decoder.config.vocabulary - 1)
+    padding = skipped.tolist()
     cache = decoder.new_cache(len(lengths), padding=padding)
     cached = in_pieces(decoder, tokens, [longest] + [1] * more, cache)
     for row, skip in enumerate(padding):
@@ -130,3 +132,10 @@ def test_what_does_not_fit_is_refused_and_leaves_the_cache_as_it_was() -> None:
 def test_an_impossible_cache_is_refused(sizes: dict[str, object], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         Cache(small_config(), **sizes)  # type: ignore[arg-type]
+
+
+def test_empty_sequences_are_refused() -> None:
+    with pytest.raises(InputError, match="number 1 is empty"):
+        left_padded([[1], []])
+    with pytest.raises(InputError, match="none was given"):
+        left_padded([])

@@ -141,7 +141,8 @@ def change_config(folder: Path, **changes: Any) -> None:
         ({"hidden_size": 48}, "has shape"),
         ({"num_hidden_layers": 3}, "model.layers.2.input_layernorm.weight, "),
         ({"num_hidden_layers": 1}, "are not part of this model"),
-        ({"num_hidden_layers": 10**9}, "its config has 1,000,000,000 layers; the file holds 20"),
+        ({"num_hidden_layers": 10**9}, "its config has 1,000,000,000 layers and"),
+        ({"hidden_size": 6 * 10**9}, "its config has 2 layers and 1,656,000,000,000 numbers"),
         ({"num_attention_heads": 5}, "5 heads cannot share 2 key-value heads"),
         ({"vocab_size": 24}, "has shape (23, 24); (24, 24) follows from its config"),
         ({"hidden_act": "gelu"}, "hidden_act: is 'gelu'; silu is known"),
@@ -214,6 +215,9 @@ def test_strange_tensors_are_refused(folder: Path) -> None:
     rewrite(folder, backdoor=torch.ones(1))
     with pytest.raises(InputError, match="backdoor is not part of this model"):
         open_checkpoint(folder)
+    rewrite(folder, **{"two\nlines": torch.ones(1)})
+    with pytest.raises(InputError, match=r"a tensor is called 'two\\nlines', 9 characters long"):
+        open_checkpoint(folder)
 
 
 def shard(folder: Path, **changes: str) -> Path:
@@ -234,7 +238,7 @@ def shard(folder: Path, **changes: str) -> Path:
         ({"model.norm.weight": "sub/a.safetensors"}, "in the same folder"),
         ({"model.norm.weight": "weights.bin"}, "names the file 'weights.bin'"),
         ({"model.norm.weight": "b.safetensors"}, "names b.safetensors, which is not there"),
-        ({"more": "a.safetensors"}, "more is not in a.safetensors, where the index puts it"),
+        ({"more": "a.safetensors"}, "'more' is not in a.safetensors, where the index puts it"),
     ],
 )
 def test_an_index_that_points_elsewhere_is_refused(

@@ -1,6 +1,6 @@
 """One decoder: config, blocks, cache, and weights in and out."""
 
-from heedful.model.cache import Cache
+from heedful.model.cache import Cache, left_padded
 from heedful.model.checkpoint import Checkpoint
 from heedful.model.config import DecoderConfig
 from heedful.model.cost import cache_bytes, flops_per_token, parameter_count, weight_bytes
@@ -21,6 +21,7 @@ __all__ = [
     "Trace",
     "cache_bytes",
     "flops_per_token",
+    "left_padded",
     "load",
     "open_checkpoint",
     "parameter_count",

@@ -62,7 +62,7 @@ class SelfAttention(nn.Module):
             queries,
             keys,
             values,
-            attn_mask=sight.kernel_mask(),
+            attn_mask=sight.kernel_mask,
             dropout_p=self.dropout if self.training else 0.0,
             is_causal=sight.causal,
             enable_gqa=self.heads != self.kv_heads,

@@ -7,10 +7,11 @@ one column for all rows; `padding` says how many columns of each row to skip.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.errors import InputError
@@ -128,6 +129,27 @@ class Cache:
         self.values = self.values.index_select(1, rows)
         if self.padding is not None:
             self.padding = self.padding.index_select(0, rows)
+
+
+def left_padded(
+    sequences: Sequence[Sequence[int]], fill: int = 0
+) -> tuple[Int[Tensor, "batch time"], Int[Tensor, " batch"]]:
+    """Return sequences of any lengths as one tensor, and how many columns each row skips.
+
+    >>> tokens, padding = left_padded([[5, 6, 7], [8]])
+    >>> tokens.tolist(), padding.tolist()
+    ([[5, 6, 7], [0, 0, 8]], [0, 2])
+    """
+    lengths = [len(sequence) for sequence in sequences]
+    if not lengths or min(lengths) == 0:
+        raise InputError(
+            "sequences",
+            "none was given" if not lengths else f"number {lengths.index(0)} is empty",
+            expected="at least one token in each was expected",
+        )
+    longest = max(lengths)
+    rows = [[fill] * (longest - len(row)) + list(row) for row in sequences]
+    return torch.tensor(rows), longest - torch.tensor(lengths)
 
 
 def _checked_padding(

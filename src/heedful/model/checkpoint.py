@@ -6,6 +6,7 @@ tensor must be finite when it is read; a decoder comes out whole or not at all.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,9 +17,13 @@ from torch import Tensor
 
 from heedful.errors import InputError
 from heedful.model.config import DecoderConfig
+from heedful.model.cost import parameter_count
 from heedful.model.decoder import Decoder
 from heedful.model.slots import Slot
 from heedful.tokenization import Tokenizer
+
+LONGEST_NAME = 200
+"""Characters in the name of a tensor."""
 
 
 @dataclass(frozen=True)
@@ -141,13 +146,25 @@ def check_entries(
             )
 
 
-def check_layers(config: DecoderConfig, source: Source) -> None:
-    """Refuse a config whose layers the file cannot hold, before anything grows with them."""
-    if config.layers > len(source.entries):
+def check_name(name: str, where: str) -> None:
+    """Refuse the name of a tensor that could not be shown in one line."""
+    if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
+        raise InputError(
+            where,
+            f"a tensor is called {name[:24]!r}, {len(name)} characters long",
+            expected=f"a printable name of at most {LONGEST_NAME} characters",
+        )
+
+
+def check_size(config: DecoderConfig, source: Source) -> None:
+    """Refuse a config far larger than its file, before anything grows with it."""
+    needed = parameter_count(config)
+    held = sum(math.prod(entry.shape) for entry in source.entries.values())
+    if config.layers > len(source.entries) or needed > 8 * held:
         raise InputError(
             source.where,
-            f"its config has {config.layers:,} layers",
-            expected=f"the file holds {len(source.entries):,} tensors",
+            f"its config has {config.layers:,} layers and {needed:,} numbers",
+            expected=f"the file holds {len(source.entries):,} tensors and {held:,} numbers",
         )
 
 

@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import save_file
 
 from heedful.errors import ConfigError, InputError, RunError
-from heedful.model.checkpoint import Checkpoint, check_layers
+from heedful.model.checkpoint import Checkpoint, check_size
 from heedful.model.config import DecoderConfig
 from heedful.model.decoder import Decoder
 from heedful.model.families import family_for, family_of
@@ -49,7 +49,7 @@ def open_folder(folder: Path) -> Checkpoint:
             way_out=error.way_out,
         ) from None
     source = SafetensorsFiles(folder)
-    check_layers(config, source)
+    check_size(config, source)
     ignored: tuple[str, ...] = ()
     if own:
         with torch.device("meta"):

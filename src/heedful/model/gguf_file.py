@@ -20,7 +20,7 @@ from gguf.quants import dequantize
 from torch import Tensor
 
 from heedful.errors import InputError
-from heedful.model.checkpoint import Entry, Source
+from heedful.model.checkpoint import Entry, Source, check_name
 
 MOST_ENTRIES = 65_536
 """Entries and tensors of one file; the largest models have a few thousand."""
@@ -54,7 +54,8 @@ class GgufFile(Source):
         kind, offset, size = self._places[name]
         raw = np.frombuffer(self._data[offset : offset + size], dtype=np.uint8)
         shape = self.entries[name].shape
-        unpacked = dequantize(raw.reshape(math.prod(shape[:-1]), -1), kind)
+        with np.errstate(all="ignore"):  # a damaged scale gives NaN, which the caller refuses
+            unpacked = dequantize(raw.reshape(math.prod(shape[:-1]), -1), kind)
         return torch.from_numpy(np.array(unpacked, dtype=np.float32).reshape(shape))
 
     def _read_header(self) -> None:
@@ -91,6 +92,7 @@ class GgufFile(Source):
 
     def _tensor(self) -> tuple[str, tuple[int, ...], GGMLQuantizationType, int]:
         name, axes = self._string(), self._number("<I")
+        check_name(name, self.where)
         if not 0 < axes <= 4:
             raise InputError(self.where, f"{name} has {axes} axes", expected="1 to 4")
         sizes = [self._number("<Q") for _ in range(axes)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from heedful.errors import ConfigError, InputError
-from heedful.model.checkpoint import Checkpoint, check_layers
+from heedful.model.checkpoint import Checkpoint, check_size
 from heedful.model.config import (
     Attention,
     DecoderConfig,
@@ -37,7 +37,7 @@ def open_gguf(path: Path) -> Checkpoint:
             expected=f"one of gpt2, {', '.join(_LAYOUTS)} is read",
         )
     config = _config(file, family)
-    check_layers(config, file)
+    check_size(config, file)
     tokenizer = from_gguf(file.metadata, file.where)
     return Checkpoint(
         path=path,

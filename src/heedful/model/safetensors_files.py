@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from heedful.errors import InputError
-from heedful.model.checkpoint import Entry, Source
+from heedful.model.checkpoint import Entry, Source, check_name
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -47,7 +47,7 @@ class SafetensorsFiles(Source):
             if absent:
                 raise InputError(
                     self.where,
-                    f"{absent[0]} is not in {path.name}, where the index puts it",
+                    f"{absent[0]!r:.80} is not in {path.name}, where the index puts it",
                     way_out="download the folder again",
                 )
             slices = {name: file.get_slice(name) for name in wanted}
@@ -56,6 +56,7 @@ class SafetensorsFiles(Source):
                 for name, part in slices.items()
             ]
         for name, entry in found:
+            check_name(name, self.where)
             if entry.dtype not in DTYPES:
                 raise InputError(
                     self.where,

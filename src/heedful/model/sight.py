@@ -13,7 +13,7 @@ row would spoil every gradient, even where the loss ignores it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -40,8 +40,9 @@ class Sight:
     turn: Turn | None
     """The rotation of queries and keys, with rotary positions."""
 
+    @cached_property
     def kernel_mask(self) -> Tensor | None:
-        """Return what the kernel adds to the logits, or its boolean mask."""
+        """What the kernel adds to the logits, or its boolean mask; the same for every layer."""
         if self.bias is None or self.mask is None:
             return self.mask
         return self.bias.masked_fill(~self.mask, -torch.inf)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
 from heedful.model.config import Rotary, Sinusoidal
@@ -22,11 +22,15 @@ from heedful.positions import encodings as positions
 class Turn:
     """The rotation of each token's queries and keys.
 
-    With θ the angle of a pair (a, b) of dimensions: (a cos θ − b sin θ, a sin θ + b cos θ).
+    With θ the angle of a pair (a, b) of dimensions: (a cos θ − b sin θ, a sin θ + b cos θ). As
+    complex numbers, (a + ib) e^{iθ}: one product instead of six, forward and backward, where
+    the pairs are neighbours and the dtype has a complex twin.
     """
 
     cosines: Float[Tensor, "rows time 1 pairs"]
     sines: Float[Tensor, "rows time 1 pairs"]
+    spins: Complex[Tensor, "rows time 1 pairs"] | None
+    """e^{iθ}, where that form is used."""
     neighbours: bool
     """Whether a pair is (2i, 2i+1), else (i, i + d/2)."""
 
@@ -42,26 +46,23 @@ class Turn:
         """Return the rotations of these positions, all below `longest`."""
         # Tables grow by doubling: a long context costs memory only when it is used.
         length = 1 << max(longest - 1, 63).bit_length()
-        cosines, sines = _rotations(length, head_width, rotary.base, dtype, places.device)
-        return cls(
-            cosines=cosines[places].unsqueeze(2),
-            sines=sines[places].unsqueeze(2),
-            neighbours=rotary.layout == "interleaved",
-        )
+        table = _rotations(length, head_width, rotary.base, dtype, places.device)
+        cosines, sines = table[places].unsqueeze(2).unbind(-1)
+        neighbours = rotary.layout == "interleaved"
+        twin = neighbours and dtype in (torch.float32, torch.float64)
+        spins = torch.complex(cosines, sines) if twin else None
+        return cls(cosines=cosines, sines=sines, spins=spins, neighbours=neighbours)
 
     def __call__(
         self, vectors: Float[Tensor, "batch time heads width"]
     ) -> Float[Tensor, "batch time heads width"]:
         """Return the vectors, turned."""
-        if self.neighbours and vectors.dtype in (torch.float32, torch.float64):
-            # One complex product instead of six real ones, forward and backward.
-            pairs = torch.view_as_complex(vectors.view(*vectors.shape[:-1], -1, 2))
-            turned = pairs * torch.complex(self.cosines, self.sines)
-            return torch.view_as_real(turned).flatten(-2)
-        if self.neighbours:
-            a, b = vectors.view(*vectors.shape[:-1], -1, 2).unbind(-1)
-            return torch.stack(self._pair(a, b), dim=-1).flatten(-2)
-        return torch.cat(self._pair(*vectors.chunk(2, dim=-1)), dim=-1)
+        if not self.neighbours:
+            return torch.cat(self._pair(*vectors.chunk(2, dim=-1)), dim=-1)
+        pairs = vectors.view(*vectors.shape[:-1], -1, 2)
+        if self.spins is not None:
+            return torch.view_as_real(torch.view_as_complex(pairs) * self.spins).flatten(-2)
+        return torch.stack(self._pair(*pairs.unbind(-1)), dim=-1).flatten(-2)
 
     def _pair(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
         return a * self.cosines - b * self.sines, a * self.sines + b * self.cosines
@@ -85,9 +86,9 @@ def alibi_slopes(heads: int, dtype: torch.dtype, device: torch.device) -> Float[
 @torch.inference_mode(False)
 def _rotations(
     length: int, head_width: int, base: float, dtype: torch.dtype, device: torch.device
-) -> tuple[Tensor, Tensor]:
+) -> Tensor:
     angles = torch.from_numpy(positions.angles(length, head_width, base))
-    return angles.cos().to(device, dtype), angles.sin().to(device, dtype)
+    return torch.stack([angles.cos(), angles.sin()], dim=-1).to(device, dtype)
 
 
 @lru_cache(maxsize=8)
