@@ -110,6 +110,18 @@ def test_our_models_open_there(family: str, tmp_path: Path) -> None:
     assert theirs.eos_token_id == peer.config.eos_token_id == 10
 
 
+def test_an_opening_mark_is_put_before_texts_there_too(tmp_path: Path) -> None:
+    tokenizer = bytes_of_utf8()
+    tokenizer.begin = 7
+    write_folder(Decoder(OURS["llama"]), tmp_path / "model", tokenizer=tokenizer)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "model")
+    assert theirs("ab").input_ids == [7, *tokenizer.encode("ab")]
+    assert theirs.bos_token_id == 7
+    back = load(tmp_path / "model").tokenizer
+    assert back is not None
+    assert back.begin == 7
+
+
 @pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3"])
 def test_the_order_of_rotary_pairs_can_be_changed(family: str) -> None:
     config = OURS[family]

@@ -75,7 +75,17 @@ def test_a_tokenizer_survives_its_file(bpe: Tokenizer, tmp_path: Path) -> None:
     bpe.save(tmp_path / "tokenizer.json")
     back = Tokenizer.read(tmp_path / "tokenizer.json", end=0)
     assert back.encode(TEXT) == bpe.encode(TEXT)
-    assert back.end == 0
+    assert (back.begin, back.end) == (None, 0)
+
+
+def test_an_opening_mark_survives_its_file(bpe: Tokenizer, tmp_path: Path) -> None:
+    opened = Tokenizer(bpe.core, begin=1)
+    opened.save(tmp_path / "tokenizer.json")
+    back = Tokenizer.read(tmp_path / "tokenizer.json")
+    assert back.begin == 1
+    assert back.encode("the") == bpe.encode("the")
+    assert back.core.encode("the").ids == [1, *bpe.encode("the")]
+    assert bpe.core.encode("the").ids == bpe.encode("the")
 
 
 def test_bad_input_is_refused(bpe: Tokenizer, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def open_folder(folder: Path) -> Checkpoint:
     else:
         slots = slots_of(config, family.naming)
         slots, ignored = _as_stored(config, slots, source)
-    begin, ends = _marks(folder, written)
+    ends = _ends(folder, written)
     return Checkpoint(
         path=folder,
         format="heedful" if own else "huggingface",
@@ -65,7 +65,7 @@ def open_folder(folder: Path) -> Checkpoint:
         config=config,
         slots=slots,
         source=source,
-        tokenizer=_tokenizer(folder, begin, ends),
+        tokenizer=_tokenizer(folder, ends),
         ends=ends,
         ignored=ignored,
     )
@@ -161,22 +161,17 @@ def _as_stored(
     return slots, tuple(ignored)
 
 
-def _marks(folder: Path, written: dict[str, Any]) -> tuple[int | None, tuple[int, ...]]:
+def _ends(folder: Path, written: dict[str, Any]) -> tuple[int, ...]:
     generation = folder / "generation_config.json"
     known = {**written, **(read_json(generation) if generation.is_file() else {})}
-    begin, end = known.get("bos_token_id"), known.get("eos_token_id")
+    end = known.get("eos_token_id")
     ends = end if isinstance(end, list) else [end]
-    return (
-        begin if isinstance(begin, int) else None,
-        tuple(number for number in ends if isinstance(number, int)),
-    )
+    return tuple(number for number in ends if isinstance(number, int))
 
 
-def _tokenizer(folder: Path, begin: int | None, ends: tuple[int, ...]) -> Tokenizer | None:
+def _tokenizer(folder: Path, ends: tuple[int, ...]) -> Tokenizer | None:
     path = folder / "tokenizer.json"
-    if not path.is_file():
-        return None
-    return Tokenizer.read(path, begin=begin, end=ends[0] if ends else None)
+    return Tokenizer.read(path, end=ends[0] if ends else None) if path.is_file() else None
 
 
 def _write_weights(folder: Path, tensors: dict[str, torch.Tensor], most: int) -> None:

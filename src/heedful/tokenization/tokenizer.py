@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tokenizers
+from tokenizers import processors
 
 from heedful.errors import InputError
 
@@ -76,8 +77,17 @@ class Tokenizer:
         return found
 
     def save(self, path: Path) -> None:
-        """Write it as `tokenizer.json`, which `transformers` opens too."""
-        path.write_text(self.core.to_str(pretty=True), encoding="utf-8")
+        """Write it as `tokenizer.json`, which `transformers` opens too.
+
+        An opening mark is written as the rule that puts it before every text.
+        """
+        written = tokenizers.Tokenizer.from_str(self.core.to_str())
+        if self.begin is not None and _opening(written) != self.begin:
+            mark = str(self.token(self.begin))
+            written.post_processor = processors.TemplateProcessing(
+                single=[mark, "$A"], special_tokens=[(mark, self.begin)]
+            )
+        path.write_text(written.to_str(pretty=True), encoding="utf-8")
 
     def _not_encodable(self, texts: Sequence[str], error: Exception) -> InputError:
         known = self.core.get_vocab()
@@ -92,8 +102,8 @@ class Tokenizer:
         )
 
     @classmethod
-    def read(cls, path: Path, *, begin: int | None = None, end: int | None = None) -> Tokenizer:
-        """Read a `tokenizer.json`."""
+    def read(cls, path: Path, *, end: int | None = None) -> Tokenizer:
+        """Read a `tokenizer.json`; whether texts open with a mark is written in it."""
         where = str(path)
         if not path.is_file():
             raise InputError(where, "there is no such file", expected="a tokenizer.json")
@@ -105,10 +115,17 @@ class Tokenizer:
             )
         try:
             core = tokenizers.Tokenizer.from_file(where)
+            return cls(core, begin=_opening(core), end=end)
         # The library is written in Rust and raises plain Exception, whatever went wrong.
         except Exception as error:
             reason = " ".join(str(error).split())[:120]
             raise InputError(
                 where, f"is no tokenizer ({reason})", expected="a whole tokenizer.json"
             ) from None
-        return cls(core, begin=begin, end=end)
+
+
+def _opening(core: tokenizers.Tokenizer) -> int | None:
+    """Return the id that a tokenizer puts before a text by itself, if it does."""
+    letter = min((token for token in core.get_vocab() if len(token) == 1), default="")
+    plain, marked = (core.encode(letter, add_special_tokens=marks).ids for marks in (False, True))
+    return marked[0] if plain and marked[1 : 1 + len(plain)] == plain else None
