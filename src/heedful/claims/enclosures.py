@@ -49,9 +49,7 @@ def distance(difference: Enclosure, right: Enclosure) -> Ball:
     if difference.kind == "scalar":
         return Ball(abs(flat[0].flat()))
     if difference.formal:
-        spread = balls.total([Ball(abs(entry.flat())) for entry in flat])
-        shift = Ball(abs(balls.total(flat).flat()))
-        return (spread + shift) * Ball.exact(Fraction(1, 2))
+        return Ball(formal_size([entry.flat() for entry in flat]))
     size = balls.total([entry * entry for entry in flat]).flat().nonnegative_part().sqrt()
     reference = list(flatten(right))
     scale = balls.total([entry * entry for entry in reference]).flat().nonnegative_part().sqrt()
@@ -164,9 +162,17 @@ def constant_array(name: str, sizes: list[int]) -> Enclosure:
     return lift(np.full(tuple(sizes), 1.0 if name == "ones" else 0.0))
 
 
+def formal_size(coefficients: list[Any]) -> Any:
+    """Return the size of a combination of arbitrary values (see `values.formal_size`)."""
+    spread = sum((abs(entry) for entry in coefficients), arb(0))
+    return (spread + abs(sum(coefficients, arb(0)))) / 2
+
+
 def _norm(x: Enclosure, p: Enclosure | None = None) -> Enclosure:
     order = 2 if p is None else p.entries.flat()
     flat = [entry.flat() for entry in flatten(x)]
+    if x.formal:
+        return Enclosure(Ball(formal_size(flat)), "scalar")
     if order == 2:
         size = sum((entry * entry for entry in flat), arb(0)).nonnegative_part().sqrt()
         return Enclosure(Ball(size), "scalar")

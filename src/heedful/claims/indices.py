@@ -21,6 +21,10 @@ MOST_CASES = 4096
 """Cases that are looked at one by one; beyond, a fixed selection, or none where all count."""
 
 
+EMPTY_FOLDS = {"sum": 0, "prod": 1}
+"""What a fold over no members comes to; a largest of nothing there is not."""
+
+
 class Place(NamedTuple):
     """One value of a bound index."""
 

@@ -290,6 +290,8 @@ def _decide_noisy(problem: Problem, deadline: float) -> Decision:
             if problem.large and not _fails_at_every_scale(problem, case, found):
                 return "undecided", _fading(problem, found), None
             return _refuted_noisy(problem, at, found, certain=answer is False)
+        if problem.large and not _holds_farther(problem, case):
+            return "undecided", _fading(problem, found), None
         proved = proved and answer is True
         if weakest is None or found.gap + found.error > weakest[1].gap + weakest[1].error:
             weakest = (at, found)
@@ -318,12 +320,14 @@ def _fails_at_every_scale(problem: Problem, case: Case, first: statistics.Estima
     return True
 
 
+def _holds_farther(problem: Problem, case: Case) -> bool:
+    return statistics.estimate(problem, _at_the_end(problem, case, NOISY_SCALES[-1])).holds
+
+
 def _fading(problem: Problem, found: statistics.Estimate) -> Evidence:
     symbol = problem.large[0]
-    statement = (
-        f"At {symbol} = {NOISY_SCALES[0]:g} it fails by {found.gap:.3g}, but by less and less as "
-        f"{symbol} grows."
-    )
+    what = "holds" if found.holds else f"fails by {found.gap:.3g}"
+    statement = f"At {symbol} = {NOISY_SCALES[0]:g} it {what}, but not alike at larger {symbol}."
     return Evidence(method="draws", statement=statement, draws=found.draws, seed=problem.claim.seed)
 
 

@@ -40,6 +40,7 @@ from heedful.claims.values import (
     distance,
     divide,
     multiply,
+    not_linear,
     power,
     scalar,
     transpose,
@@ -189,7 +190,9 @@ class Evaluator:
                 "formula", f"{text!r} does not exist", expected=f"members 1 to {family.shape[0]}"
             )
         kind: Any = "scalar" if family.kind in ("vector", "row") else "vector"
-        return Value(family.array[:, position], kind, family.formal and kind == "vector")
+        if family.formal and kind == "scalar":
+            raise not_linear("an entry")
+        return Value(family.array[:, position], kind, family.formal)
 
     def _entry(self, node: Entry) -> Value:
         base = self.value(node.base)
@@ -235,8 +238,11 @@ class Evaluator:
     def _plain_call(
         self, function: Callable[..., Value], name: str, arguments: tuple[Expression, ...]
     ) -> Value:
+        values = [self.value(argument) for argument in arguments]
+        if name not in ("norm", "transpose") and any(value.formal for value in values):
+            raise not_linear(name)
         try:
-            return function(*[self.value(argument) for argument in arguments])
+            return function(*values)
         except TypeError:
             raise FormulaError("formula", f"{name} got {len(arguments)} arguments") from None
 
@@ -273,6 +279,8 @@ class Evaluator:
         bound = bound_names(node)
         if not bound and len(node.arguments) == 1:
             x = self.value(node.arguments[0])
+            if x.formal:
+                raise not_linear(node.function)
             flat = x.array.reshape(len(x.array), -1)
             return x if x.kind == "scalar" else Value(fold(flat, axis=1), "scalar")
         if bound:
@@ -281,10 +289,14 @@ class Evaluator:
             parts = [Evaluator(world).value(body) for world in self._cases(bound, condition, body)]
         else:
             parts = [self.value(argument) for argument in node.arguments]
+        if not parts and node.function in indices.EMPTY_FOLDS:
+            return scalar(indices.EMPTY_FOLDS[node.function])
         if not parts:
             raise FormulaError(
                 "formula", f"{show(node)} runs over nothing", expected="at least one member"
             )
+        if node.function != "sum" and any(part.formal for part in parts):
+            raise not_linear(node.function)
         draws = max(len(part.array) for part in parts)
         wide = [np.broadcast_to(part.array, (draws, *part.shape)) for part in parts]
         return Value(fold(np.stack(wide), axis=0), parts[0].kind, parts[0].formal)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from heedful.attention.operation import softmax as softmax_of
-from heedful.claims.values import Kind, NoValueError, Value, add, multiply, transpose
+from heedful.claims.values import Kind, NoValueError, Value, add, formal_size, multiply, transpose
 from heedful.errors import FormulaError
 
 Function = Callable[..., Value]
@@ -29,8 +29,14 @@ def softmax(x: Value) -> Value:
 
 
 def norm(x: Value, p: Value | None = None) -> Value:
-    """‖x‖, or the p-norm (p = 1, 2, infinity); Frobenius for matrices."""
+    """‖x‖, or the p-norm (p = 1, 2, infinity); Frobenius for matrices.
+
+    Of a combination of arbitrary values it is the largest norm that values of norm and mutual
+    distance at most 1 can give it.
+    """
     flat = x.array.reshape(len(x.array), -1)
+    if x.formal:
+        return Value(formal_size(flat), "scalar")
     order = 2.0 if p is None else float(p.array.flat[0])
     if order == 2.0:
         size = np.sqrt((flat**2).sum(axis=1))
@@ -150,9 +156,13 @@ def hadamard(x: Value, y: Value) -> Value:
 
 
 def concat(*parts: Value) -> Value:
-    """Vectors one after the other."""
+    """Vectors, or numbers, one after the other."""
     draws = max(len(part.array) for part in parts)
-    arrays = [np.broadcast_to(_as(part, "vector").array, (draws, *part.shape)) for part in parts]
+    vectors = [
+        Value(part.array[:, None], "vector") if part.kind == "scalar" else _as(part, "vector")
+        for part in parts
+    ]
+    arrays = [np.broadcast_to(part.array, (draws, *part.shape)) for part in vectors]
     return Value(np.concatenate(arrays, axis=1), "vector")
 
 

@@ -41,6 +41,8 @@ from heedful.errors import FormulaError
 KEY_KINDS = ("orthonormal", "unit", "any", "gaussian")
 DEFAULT_SIZES = {"n": (2, 3, 5, 10), "d": (2, 3), "T": (2, 3, 5)}
 MOST_COMBINATIONS = 20_000
+TAKEN = {"k", "v", "mu", "c"}
+"""Names that the setting itself gives a meaning."""
 FAMILIES = ("k", "v", "mu", "x", "q", "c", "alpha")
 
 
@@ -276,6 +278,20 @@ def _check(problem: Problem) -> None:
             f"{claim.id}.keys",
             f"{str(claim.keys)[:60]!r} is not known",
             expected=f"one of {', '.join(KEY_KINDS)}, or rows of numbers",
+        )
+    taken = sorted(set(claim.where) & TAKEN) if claim.keys is not None else []
+    if taken:
+        raise FormulaError(
+            f"{claim.id}.where.{taken[0]}",
+            f"{taken[0]!r} already has a meaning in a claim with keys",
+            expected="another name",
+        )
+    kind = claim.positions.get("kind", "sinusoidal")
+    if kind not in ("sinusoidal", "rotary"):
+        raise FormulaError(
+            f"{claim.id}.positions.kind",
+            f"{str(kind)[:60]!r} is not known",
+            expected='"sinusoidal" for phi(t), or "rotary" for rotate(x, t)',
         )
     if claim.query is not None and claim.heads:
         raise FormulaError(

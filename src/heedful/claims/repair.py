@@ -19,8 +19,8 @@ import numpy as np
 
 from heedful.claims.claim import Claim
 from heedful.claims.definitions import map_children
-from heedful.claims.language import show
-from heedful.claims.language.tree import Binary, Compare, Expression, Name, Number
+from heedful.claims.language import parse_value, show
+from heedful.claims.language.tree import Binary, Compare, Expression, Name, Number, walk
 from heedful.claims.problem import Problem
 from heedful.claims.symbols import Array, Values
 from heedful.claims.thresholds import rounded_up
@@ -28,6 +28,8 @@ from heedful.claims.verdict import Counterexample, Repair, Verdict
 from heedful.errors import FormulaError
 
 SECONDS_EACH = 4.0
+TELLING = 1e-3
+"""The smallest share of a wanted bound that is still worth saying."""
 MOST_RANGE = 8
 """Values of a list that are judged one by one to find those for which a claim holds."""
 
@@ -105,15 +107,34 @@ def _scale(problem: Problem) -> Iterator[Candidate]:
 
 
 def _condition(problem: Problem) -> Iterator[Candidate]:
-    """Leave out the draws in which a noisy key turns away from its mean, or from its query."""
+    """Leave out the draws, or the keys, in which the wanted key turns away from its query."""
     claim = problem.claim
-    if claim.keys != "gaussian" or claim.given is not None:
+    if claim.given is not None:
+        return
+    if claim.keys != "gaussian":
+        yield from _leading(problem)
         return
     for member in problem.covariance:
         if member == "others":
             continue
+        own = parse_value(f"k_{member}^T mu_{member}")
+        if any(own in walk(tree) for tree in problem.expectations):
+            continue  # a claim about that very number is not mended by presuming it
         for threshold in ("0", "1/4", "1/2"):
             condition = f"k_{member}^T mu_{member} > {threshold}"
+            yield Candidate("condition", f"given that {condition}", {"given": condition})
+
+
+def _leading(problem: Problem) -> Iterator[Candidate]:
+    """Ask that the key whose weight the claim is about has the largest score."""
+    claim = problem.claim
+    if len(problem.heads) != 1 or len(claim.expect) != 1:
+        return
+    tree = problem.expectations[0]
+    if isinstance(tree, Compare) and isinstance(tree.left, Name):
+        base, _, member = tree.left.text.rpartition("_")
+        if base == "alpha" and tree.operator in (">", ">="):
+            condition = f"k_{member}^T q > k_i^T q for all i != {member}"
             yield Candidate("condition", f"given that {condition}", {"given": condition})
 
 
@@ -250,6 +271,8 @@ def _bound(problem: Problem) -> Iterator[Candidate]:
     upper = tree.operator in ("<", "<=")
     worst = max(found) if upper else min(found)
     rounded = _outward(worst, up=upper)
+    if abs(float(rounded)) < TELLING * abs(float(tree.right.value)):
+        return  # "at least 1e-21" holds, but says nothing
     text = f"{show(tree.left)} {tree.operator} {rounded}"
     yield Candidate("constant", f"the bound that holds is {rounded}", {"expect": (text,)})
 

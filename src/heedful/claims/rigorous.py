@@ -241,6 +241,8 @@ class BallEvaluator:
             ]
         else:
             parts = [self.value(argument) for argument in node.arguments]
+        if not parts and node.function in indices.EMPTY_FOLDS:
+            return scalar(indices.EMPTY_FOLDS[node.function])
         if not parts:
             raise NotEnclosed("a fold over nothing")
         if parts[0].kind == "scalar":

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from heedful.claims.climbing import Starts
 from heedful.claims.language.tree import Compare, Expression, Logic, walk
 from heedful.claims.numeric import Evaluator, World
-from heedful.claims.problem import Problem
+from heedful.claims.problem import Problem, equations_only
 from heedful.claims.proofs import exact_truth
 from heedful.claims.symbols import LARGE, SMALL, Array, Values, array_examples
 from heedful.claims.values import NoValueError, Truth
@@ -79,6 +80,7 @@ def survey(problem: Problem, deadline: float) -> Survey:
     failed_size: float | None = None
     combinations = set()
     no_value: NoValueError | None = None
+    starts = Starts()
     for case in all_cases(problem, rng):
         size = _size(case)
         if failed_size is not None and size > failed_size:
@@ -98,16 +100,26 @@ def survey(problem: Problem, deadline: float) -> Survey:
         found.vacuous += _vacuous(problem, outcome.world)
         if threshold is not None:
             found.thresholds[_label(case)] = threshold
-        if outcome.holds is None or (outcome.holds is False and _excused(problem, eventual)):
+        if outcome.holds is False and exact_truth(problem, eventual) is True:
+            outcome = replace(outcome, holds=True)
+        if outcome.holds is None:
             found.unsure += 1
         elif not outcome.holds:
             found.failures.append((eventual, outcome))
             failed_size = size
-        elif float(np.max(outcome.truth.gap)) > -UNSURE:
-            found.close.append(eventual)
+        else:
+            if float(np.max(outcome.truth.gap)) > -UNSURE:
+                found.close.append(eventual)
+            starts.add(eventual, outcome)
     found.complete = no_value is None and len(combinations) == math.prod(
         len(domain.numbers) for domain in problem.domains.values() if isinstance(domain, Values)
     )
+    if not found.failures and not equations_only(problem):
+        found.failures += [
+            failure
+            for failure in starts.climbed(problem, deadline)
+            if exact_truth(problem, failure[0]) is not True
+        ]
     if not found.looked_at and no_value is not None:
         raise no_value
     if not found.looked_at:
@@ -180,7 +192,7 @@ def eventually(problem: Problem, case: Case) -> tuple[Case, Outcome, float | Non
 
 def vanishing(problem: Problem, scale: float = 1.0) -> dict[str, float]:
     """Return values of the small symbols: small even when multiplied by the large scale."""
-    return dict.fromkeys(problem.small, SMALL[-1] / max(1.0, scale) ** 2)
+    return dict.fromkeys(problem.small, SMALL[-1] / max(1.0, scale))
 
 
 def fails_for_good(problem: Problem, case: Case) -> bool:
@@ -210,18 +222,13 @@ def _as_it_vanishes(problem: Problem, case: Case) -> tuple[Case, Outcome]:
     last = case.with_scalars(**vanishing(problem))
     outcome = outcome_of(problem, last)
     if outcome.holds is False:
-        further = case.with_scalars(**vanishing(problem, 1e3))
+        further = case.with_scalars(**vanishing(problem, 1e6))
         second = outcome_of(problem, further)
         if second.holds is not False:
             return further, second
         if float(np.max(second.truth.gap)) < 0.99 * float(np.max(outcome.truth.gap)):
             return last, replace(outcome, holds=None)
     return last, outcome
-
-
-def _excused(problem: Problem, case: Case) -> bool:
-    """Tell whether exact arithmetic clears a case that fails in float64."""
-    return exact_truth(problem, case) is True
 
 
 def _vacuous(problem: Problem, world: World) -> bool:

@@ -103,6 +103,8 @@ def multiply(x: Value, y: Value) -> Value:
     if x.shape[-1] != y.shape[0]:
         raise _mismatch("multiply", x, y)
     if pair in (("row", "vector"), ("vector", "vector")):
+        if formal:
+            raise not_linear("an inner product")
         return Value(np.sum(x.array * y.array, axis=-1), "scalar")
     if pair == ("matrix", "vector"):
         return Value(np.matmul(x.array, y.array[:, :, None])[:, :, 0], "vector", formal)
@@ -168,21 +170,38 @@ def distance(x: Value, y: Value) -> Any:
     """Return how far x is from y in each draw, as ≈ measures it.
 
     Scalars: |x − y|. Vectors and matrices: ‖x − y‖ relative to max(1, ‖y‖). Formal values:
-    half the sum of |coefficients|, which bounds ‖x − y‖ for every choice of value vectors
-    whose diameter is at most 1.
+    the largest ‖x − y‖ over values of norm and mutual distance at most 1.
     """
     difference = add(x, y, -1.0)
     flat = difference.array.reshape(len(difference.array), -1)
     if difference.kind == "scalar":
         return np.abs(flat[:, 0])
     if difference.formal:
-        return (np.abs(flat).sum(axis=1) + np.abs(flat.sum(axis=1))) / 2
+        return formal_size(flat)
     size = np.sqrt((y.array.reshape(len(y.array), -1) ** 2).sum(axis=1))
     return np.sqrt((flat**2).sum(axis=1)) / np.maximum(1.0, size)
 
 
+def formal_size(coefficients: Any) -> Any:
+    """Return the largest ‖Σ w_i v_i‖ over values of norm and mutual distance at most 1.
+
+    It is the larger of the sums of the positive and of the negative w_i.
+    """
+    return (np.abs(coefficients).sum(axis=1) + np.abs(coefficients.sum(axis=1))) / 2
+
+
 def _spread(x: Value, like: Value) -> Any:
     return x.array.reshape(-1, *[1] * RANKS[like.kind])
+
+
+def not_linear(what: str) -> FormulaError:
+    """Return the error of asking arbitrary values for what only numbers have."""
+    return FormulaError(
+        "formula",
+        f"{what} of arbitrary values is not determined",
+        expected="sums and multiples of values, or their norm",
+        way_out="give the values numbers: values = [[1, 0], [0, 1]]",
+    )
 
 
 def _mismatch(verb: str, x: Value, y: Value) -> FormulaError:
