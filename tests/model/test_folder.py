@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ import torch
 from reference_decoder import configs, random_decoder, random_tokens, small_config
 from safetensors.torch import load_file, save_file
 
-from heedful.errors import HeedfulError, InputError
-from heedful.model import Decoder, DecoderConfig, load, open_checkpoint, write_folder
+from heedful.errors import HeedfulError, InputError, RunError
+from heedful.model import Checkpoint, Decoder, DecoderConfig, load, open_checkpoint, write_folder
 from heedful.model.config import Attention, Dropout
 from heedful.model.folder import Form
 from heedful.tokenization import bytes_of_utf8, characters
@@ -277,6 +278,20 @@ def test_other_files_are_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="there is no such file"):
         open_checkpoint(tmp_path / "empty")
+
+
+def test_a_model_that_no_memory_holds_is_an_error_of_ours(folder: Path) -> None:
+    checkpoint = open_checkpoint(folder)
+    # 2**60 numbers: more than any machine can give.
+    vast = replace_without_checks(checkpoint, checkpoint.config.changed(vocabulary=2**60 // 24))
+    with pytest.raises(RunError, match="there is no memory for"):
+        vast.decoder()
+
+
+def replace_without_checks(checkpoint: Checkpoint, config: DecoderConfig) -> Checkpoint:
+    vast = copy.copy(checkpoint)
+    object.__setattr__(vast, "config", config)
+    return vast
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"model": {"type": "BPE"}}', "\0"])

@@ -170,3 +170,21 @@ def test_the_verbs_load_torch_only_when_they_are_called() -> None:
 
     code = "import sys, heedful.cli.model; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("package", ["torch", "gguf", "tokenizers"])
+def test_a_missing_package_is_named_with_the_way_to_install_it(package: str) -> None:
+    import subprocess
+
+    code = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "from heedful.cli.main import main\n"
+        "sys.exit(main(['model', 'info', 'anything']))"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=False
+    )
+    assert finished.returncode == 2
+    assert f"needs the package `{package}`" in finished.stderr
+    assert "pip install 'heedful[models]'" in finished.stderr
+    assert finished.stderr.count("\n") == 1

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from heedful.cli.output import JsonFlag, show
-from heedful.errors import MissingPartError
 
 if TYPE_CHECKING:
     from heedful.model import Checkpoint
@@ -40,7 +39,6 @@ class SourceFlags:
 
     def open(self, path: Path) -> Checkpoint:
         """Open the model and check its headers."""
-        _need_models()
         from heedful.model import open_checkpoint
 
         return open_checkpoint(path, kind=self.format, tokenizer=self.tokenizer)
@@ -146,7 +144,6 @@ def get(name: str, *, json: JsonFlag = False) -> int:
 
         heed model get smollm2
     """
-    _need_models()
     from heedful.cli.progress import progress
     from heedful.model.published import fetch
     from heedful.report.model_views import fetched_tables
@@ -155,12 +152,3 @@ def get(name: str, *, json: JsonFlag = False) -> int:
         record = fetch(name, step)
     show(record, fetched_tables, json=json)
     return 0
-
-
-def _need_models() -> None:
-    import importlib.util
-
-    for package in ("torch", "tokenizers", "safetensors", "gguf"):
-        found: Any = importlib.util.find_spec(package)
-        if found is None:
-            raise MissingPartError.of("heed model", package, "models")

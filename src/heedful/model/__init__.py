@@ -1,14 +1,21 @@
 """One decoder: config, blocks, cache, and weights in and out."""
 
-from heedful.model.cache import Cache, left_padded
-from heedful.model.checkpoint import Checkpoint
-from heedful.model.config import DecoderConfig
-from heedful.model.cost import cache_bytes, flops_per_token, parameter_count, weight_bytes
-from heedful.model.decoder import Decoder
-from heedful.model.folder import write_folder
-from heedful.model.presets import PRESETS, preset
-from heedful.model.pretrained import Pretrained, load, open_checkpoint
-from heedful.model.trace import LayerTrace, Trace
+from heedful.errors import MissingPartError as _MissingPartError
+
+try:
+    from heedful.model.cache import Cache, left_padded
+    from heedful.model.checkpoint import Checkpoint
+    from heedful.model.config import DecoderConfig
+    from heedful.model.cost import cache_bytes, flops_per_token, parameter_count, weight_bytes
+    from heedful.model.decoder import Decoder
+    from heedful.model.folder import write_folder
+    from heedful.model.presets import PRESETS, preset
+    from heedful.model.pretrained import Pretrained, load, open_checkpoint
+    from heedful.model.trace import LayerTrace, Trace
+except ModuleNotFoundError as _error:
+    if str(_error.name).startswith("heedful"):
+        raise
+    raise _MissingPartError.of("heedful.model", str(_error.name), "models") from None
 
 __all__ = [
     "PRESETS",

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from heedful.errors import InputError
+from heedful.errors import InputError, RunError
 from heedful.model.config import DecoderConfig
 from heedful.model.cost import parameter_count
 from heedful.model.decoder import Decoder
@@ -90,10 +90,17 @@ class Checkpoint:
         """Return the decoder with its weights, ready to use (in evaluation mode)."""
         with torch.device("meta"):
             decoder = Decoder(self.config)
-        state = {
-            name: torch.empty(parameter.shape, dtype=dtype)
-            for name, parameter in decoder.state_dict().items()
-        }
+        try:
+            state = {
+                name: torch.empty(parameter.shape, dtype=dtype)
+                for name, parameter in decoder.state_dict().items()
+            }
+        except RuntimeError:  # torch's own kind of MemoryError
+            raise RunError(
+                self.source.where,
+                f"there is no memory for {parameter_count(self.config):,} numbers of {dtype}",
+                way_out="use a shorter dtype, or a smaller model",
+            ) from None
         for count, (name, slot) in enumerate(self.slots.items(), start=1):
             slot.of(state[slot.name]).copy_(self.finite(name))
             if progress is not None:

@@ -39,6 +39,8 @@ def open_gguf(path: Path) -> Checkpoint:
     config = _config(file, family)
     check_size(config, file)
     tokenizer = from_gguf(file.metadata, file.where)
+    named = (file.metadata.get(f"tokenizer.ggml.{mark}_token_id") for mark in ("eos", "eot"))
+    ends = {number for number in named if isinstance(number, int)}
     return Checkpoint(
         path=path,
         format="gguf",
@@ -47,7 +49,7 @@ def open_gguf(path: Path) -> Checkpoint:
         slots=slots_of(config, GGUF_GPT2 if family == "gpt2" else GGUF_LLAMA),
         source=file,
         tokenizer=tokenizer,
-        ends=() if tokenizer.end is None else (tokenizer.end,),
+        ends=tuple(sorted(ends)),
         title=str(file.metadata.get("general.name", "")),
     )
 

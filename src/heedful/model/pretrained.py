@@ -40,7 +40,10 @@ def open_checkpoint(
             "there is no such file or folder",
             expected="a model folder, a .gguf file, or a llama2.c file",
         )
-    kind = _kind_of(path) if kind is None else kind
+    try:
+        kind = _kind_of(path) if kind is None else kind
+    except OSError as error:
+        raise _unreadable(path, error) from None
     if tokenizer is not None and kind != "llama2c":
         raise InputError(
             "--tokenizer",
@@ -52,7 +55,7 @@ def open_checkpoint(
             return open_folder(path)
         return open_gguf(path) if kind == "gguf" else open_llama2c(path, tokenizer)
     except OSError as error:
-        raise InputError(str(path), f"cannot be read ({error.strerror})") from None
+        raise _unreadable(path, error) from None
 
 
 def load(
@@ -65,6 +68,10 @@ def load(
     """Load a model: its decoder in evaluation mode, and its tokenizer."""
     checkpoint = open_checkpoint(path, kind=kind, tokenizer=tokenizer)
     return Pretrained(checkpoint.decoder(dtype), checkpoint.tokenizer, checkpoint.ends)
+
+
+def _unreadable(path: Path, error: OSError) -> InputError:
+    return InputError(str(path), f"cannot be read ({error.strerror})")
 
 
 def _located(path: Path) -> Path:
