@@ -38,7 +38,7 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return float(value) if math.isfinite(value) else None
     if isinstance(value, Record):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):

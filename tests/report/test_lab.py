@@ -15,7 +15,7 @@ from heedful.report.page import maths
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("lab")
-    assert main(["lab", "--output", str(output), "--only", "positions", "attention"]) == 0
+    assert main(["lab", "--output", str(output), "--only", "positions"]) == 0
     return output
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from heedful.attention import attend, orthonormal
+from heedful.report.exploration_section import exploration_section
+from heedful.report.page import section_html
 from heedful.studies.exploration import Exploration, explore
 
 
@@ -18,7 +20,8 @@ def record() -> Exploration:
 
 def test_errors_of_averaging_are_those_of_attention_itself(record: Exploration) -> None:
     keys = orthonormal(10)
-    for beta, error in zip(record.averaging.betas[::20], record.averaging.errors[10][::20]):
+    errors = record.averaging.errors[10]
+    for beta, error in zip(record.averaging.betas[::20], errors[::20], strict=True):
         reading = attend(beta * (keys[0] + keys[1]), keys)
         assert math.isclose(1 - float(reading.mass([0, 1])), error, abs_tol=1e-12)
 
@@ -48,3 +51,11 @@ def test_two_heads_help_when_every_key_is_noisy(record: Exploration) -> None:
 
 def test_the_record_becomes_json(record: Exploration) -> None:
     assert record.to_dict()["sequence"]["feasible"] is True
+
+
+def test_the_section_tells_the_record_in_markup_of_its_own(record: Exploration) -> None:
+    html = section_html(exploration_section(record, 1.0))
+
+    assert html.count("<svg") == html.count("</svg>") >= 8
+    assert "<i>k</i><sub>a</sub>" in html
+    assert "nan" not in html.lower().split()

@@ -1,1 +1,28 @@
 """Statements about attention, and what a machine can say about them."""
+
+from heedful.claims.api import Setting, arbitrary, claim, gaussian, orthonormal, unit
+from heedful.claims.check_report import CheckReport
+from heedful.claims.claim import Claim
+from heedful.claims.judge import judge
+from heedful.claims.runner import check
+from heedful.claims.sheet import Sheet, load_sheet
+from heedful.claims.verdict import Counterexample, Evidence, Repair, Verdict
+
+__all__ = [
+    "CheckReport",
+    "Claim",
+    "Counterexample",
+    "Evidence",
+    "Repair",
+    "Setting",
+    "Sheet",
+    "Verdict",
+    "arbitrary",
+    "check",
+    "claim",
+    "gaussian",
+    "judge",
+    "load_sheet",
+    "orthonormal",
+    "unit",
+]

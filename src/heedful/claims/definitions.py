@@ -26,6 +26,7 @@ STATISTICS = ("E", "P", "var", "std", "cov", "quantile")
 
 
 def fixed_members(claim: Claim) -> set[str]:
+    """Return the members that the construction names, such as j of "beta k_j"."""
     texts = [
         claim.query,
         *claim.heads,
@@ -107,6 +108,7 @@ def expand(
 
 
 def map_children(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """Return the node with every expression directly inside it changed."""
     match node:
         case Entry(base, indices, column):
             return Entry(change(base), tuple(change(index) for index in indices), column)

@@ -107,6 +107,7 @@ def transpose(x: Enclosure) -> Enclosure:
 
 
 def inner(x: list[Ball], y: list[Ball]) -> Ball:
+    """Return the inner product of two lists of balls."""
     if len(x) != len(y):
         raise NotEnclosed("shapes that do not fit")
     return balls.total(
@@ -123,6 +124,8 @@ def _zip(x: Any, y: Any) -> Any:
 
 
 def each(x: Enclosure, change: Callable[[Ball], Ball]) -> Enclosure:
+    """Apply a function of balls to every entry."""
+
     def go(entries: Any) -> Any:
         return change(entries) if isinstance(entries, Ball) else [go(part) for part in entries]
 
@@ -130,6 +133,7 @@ def each(x: Enclosure, change: Callable[[Ball], Ball]) -> Enclosure:
 
 
 def flatten(x: Enclosure) -> Iterator[Ball]:
+    """Yield every entry."""
     if x.kind == "scalar":
         yield x.entries
     elif x.kind == "matrix":
@@ -140,6 +144,7 @@ def flatten(x: Enclosure) -> Iterator[Ball]:
 
 
 def member(family: Enclosure, position: int) -> Enclosure:
+    """Return one row of a matrix, or one entry of a vector."""
     if family.kind == "scalar" or not 0 <= position < len(family.entries):
         raise NotEnclosed("a member that does not exist")
     kind: Kind = "scalar" if family.kind in ("vector", "row") else "vector"
@@ -147,12 +152,14 @@ def member(family: Enclosure, position: int) -> Enclosure:
 
 
 def number(x: Enclosure) -> Ball:
+    """Return the ball of a scalar."""
     if x.kind != "scalar" or not isinstance(x.entries, Ball):
         raise NotEnclosed("a comparison of what is no scalar")
     return x.entries
 
 
 def constant_array(name: str, sizes: list[int]) -> Enclosure:
+    """Return ones, zeros, eye, onehot or causal of the given sizes."""
     if name == "eye":
         return lift(np.eye(sizes[0]))
     if name == "onehot":
@@ -234,6 +241,7 @@ PLAIN: Mapping[str, Callable[..., Enclosure]] = {
 
 
 def fold(name: str, parts: list[Ball]) -> Ball:
+    """Return the sum, product, maximum or minimum of balls."""
     if name == "sum":
         return balls.total(parts)
     if name == "prod":

@@ -58,7 +58,7 @@ class Truth:
     right: Value | None = None
 
 
-def scalar(number: float) -> Value:
+def scalar(number: float | int) -> Value:
     """Return a constant."""
     return Value(np.asarray([float(number)]), "scalar")
 

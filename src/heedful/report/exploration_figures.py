@@ -85,6 +85,8 @@ def hull_figure(record: Exploration) -> Figure:
             axes.plot([x], [y], "o", color=RED if inside else BLUE, markersize=7)
             outward = np.array([x, y]) - points.mean(axis=0)
             shift = 13 * outward / max(float(np.linalg.norm(outward)), 0.2)
+            if inside:
+                shift = np.array([9.0, -11.0])
             axes.annotate(
                 f"$k_{place}$",
                 (x, y),
@@ -115,7 +117,7 @@ def noise_figure(record: NoiseContrast) -> Figure:
         ):
             axes.hist(
                 draws,
-                bins=np.linspace(0, 1, 41),
+                bins=np.linspace(-0.0125, 1.0125, 42),
                 color=colour,
                 alpha=0.75,
                 weights=np.full(len(draws), 1 / len(draws)),
@@ -126,7 +128,8 @@ def noise_figure(record: NoiseContrast) -> Figure:
             axes.text(
                 0.03, 0.96, f"std {spread:.3f}", transform=axes.transAxes, va="top", fontsize=9
             )
-            axes.set(xlabel=r"$\alpha_a$", xlim=(0, 1), ylim=(0, 1))
+            axes.set(xlabel=r"$\alpha_a$", xlim=(-0.03, 1.03), ylim=(0, 1.02))
+            axes.set_xticks([0, 0.5, 1], ["0", "½", "1"])
         panels[0].set_ylabel("share of the draws")
         return figure
 
