@@ -57,6 +57,6 @@ def test_an_unknown_part_and_a_file_in_the_way_are_refused(
 
 
 def test_subscripts_are_set_and_the_rest_is_escaped() -> None:
-    assert maths("<b> μ_a & x_12 W_Q k_ab") == (
-        "&lt;b&gt; <i>μ</i><sub>a</sub> &amp; x_12 <i>W</i><sub>Q</sub> k_ab"
+    assert maths("<b> mu_a & x_12 W_Q k_ab multiple") == (
+        "&lt;b&gt; <i>μ</i><sub>a</sub> &amp; x_12 <i>W</i><sub>Q</sub> k_ab multiple"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.claims.check_report import CheckReport
+from heedful.claims.check_report import CheckReport, SheetSummary
 from heedful.claims.exports import decisive
 from heedful.claims.verdict import Verdict
 from heedful.report.page import Block, Section, Table
@@ -12,8 +12,9 @@ MARKS = {"proved": "good", "supported": "good", "refuted": "bad", "undecided": "
 
 def claims_section(record: CheckReport, seconds: float) -> Section:
     """Tell a check of the catalog."""
-    blocks: list[Block | None] = [_overview(record)]
-    blocks += [_sheet(record, sheet.name, sheet.title or sheet.name) for sheet in record.sheets]
+    sheets = sorted(record.sheets, key=lambda sheet: (not _is_course(sheet.name), sheet.name))
+    blocks = [_overview(record, sheets), _contradictions(record), _wrong(record)]
+    blocks += [_sheet(record, sheet) for sheet in sheets]
     return Section(
         name="claims",
         title="Claims, judged",
@@ -25,12 +26,12 @@ def claims_section(record: CheckReport, seconds: float) -> Section:
     )
 
 
-def _overview(record: CheckReport) -> Block:
+def _overview(record: CheckReport, sheets: list[SheetSummary]) -> Block | None:
     rows = []
-    for sheet in record.sheets:
+    for sheet in sheets:
         own = [verdict for verdict in record.claims if verdict.sheet == sheet.name]
         counts = [str(sum(verdict.verdict == word for verdict in own)) for word in MARKS]
-        rows.append((sheet.title or sheet.name, str(len(own)), *counts))
+        rows.append((f"{sheet.name}: {sheet.title}", str(len(own)), *counts))
     return Block(
         heading="All sheets",
         paragraphs=(
@@ -43,36 +44,100 @@ def _overview(record: CheckReport) -> Block:
     )
 
 
-def _sheet(record: CheckReport, name: str, title: str) -> Block | None:
-    own = [verdict for verdict in record.claims if verdict.sheet == name]
-    if not own:
+def _contradictions(record: CheckReport) -> Block | None:
+    """Put what one sheet says beside what another says."""
+    known = {f"{verdict.sheet}/{verdict.id}": verdict for verdict in record.claims}
+    rows, marks = [], []
+    for one, other in record.disagreements:
+        first, second = known.get(one), known.get(other)
+        if first is None or second is None or first.verdict == second.verdict:
+            continue
+        rows.append(
+            (first.verdict, f"{one}: {_says(first)}", second.verdict, f"{other}: {_says(second)}")
+        )
+        marks.append(MARKS[first.verdict])
+    if not rows:
         return None
     return Block(
-        heading=title,
+        heading="Where the sheets contradict one another",
+        paragraphs=("Both cannot be right, and the machine says which one is.",),
         tables=(
             Table(
-                columns=("verdict", "claim", "what decides it", "repair"),
-                rows=tuple(_row(verdict) for verdict in own),
-                marks=tuple(MARKS[verdict.verdict] for verdict in own),
+                columns=("verdict", "one says", "verdict", "another says"),
+                rows=tuple(rows),
+                marks=tuple(marks),
             ),
         ),
-        command=f"heed explain {name}/{own[0].id}",
     )
 
 
-def _row(verdict: Verdict) -> tuple[str, str, str, str]:
-    repair = "" if verdict.repair is None else verdict.repair.statement
-    says = verdict.says or verdict.expects
-    return (verdict.verdict, f"{verdict.id}: {says}", str(decisive(verdict)), repair)
+def _wrong(record: CheckReport) -> Block | None:
+    """List what the course sheets got wrong, with the case that shows it."""
+    wrong = [
+        verdict
+        for verdict in record.claims
+        if verdict.verdict == "refuted" and _is_course(verdict.sheet)
+    ]
+    if not wrong:
+        return None
+    rows = tuple(
+        (
+            f"{verdict.sheet}/{verdict.id}",
+            _says(verdict),
+            verdict.counterexample.statement if verdict.counterexample else "",
+            verdict.repair.statement if verdict.repair else "",
+        )
+        for verdict in wrong
+    )
+    return Block(
+        heading="What the course sheets get wrong",
+        paragraphs=(
+            f"{len(wrong)} statements do not hold as they are written. Some are slips, some need "
+            "a scale or a condition that was left out, and some are simply false.",
+        ),
+        tables=(
+            Table(
+                columns=("claim", "it says", "where it fails", "repair"),
+                rows=rows,
+                marks=("bad",) * len(rows),
+            ),
+        ),
+    )
+
+
+def _sheet(record: CheckReport, sheet: SheetSummary) -> Block | None:
+    own = [verdict for verdict in record.claims if verdict.sheet == sheet.name]
+    if not own:
+        return None
+    return Block(
+        heading=f"{sheet.name}: {sheet.title or 'all claims'}",
+        tables=(
+            Table(
+                columns=("verdict", "claim", "what decides it"),
+                rows=tuple(
+                    (verdict.verdict, f"{verdict.id}: {_says(verdict)}", decisive(verdict))
+                    for verdict in own
+                ),
+                marks=tuple(MARKS[verdict.verdict] for verdict in own),
+            ),
+        ),
+        command=f"heed explain {sheet.name}/{own[0].id}",
+    )
+
+
+def _says(verdict: Verdict) -> str:
+    return verdict.says or verdict.expects
+
+
+def _is_course(sheet: str) -> bool:
+    return sheet.startswith("seed")
 
 
 def _findings(record: CheckReport) -> tuple[str, ...]:
-    refuted = [verdict for verdict in record.claims if verdict.verdict == "refuted"]
-    mended = [verdict for verdict in refuted if verdict.repair is not None]
-    seeds = [verdict for verdict in refuted if verdict.sheet.startswith("seed")]
+    course = [verdict for verdict in record.claims if _is_course(verdict.sheet)]
+    wrong = [verdict for verdict in course if verdict.verdict == "refuted"]
+    mended = [verdict for verdict in wrong if verdict.repair is not None]
     return (
-        f"Of {len(record.claims)} claims, {record.counts.get('proved', 0)} are proved, "
-        f"{record.counts.get('supported', 0)} supported and {len(refuted)} refuted; "
-        f"{len(seeds)} of the refuted stand in the course sheets, and {len(mended)} have a "
-        "repair that the machine found.",
+        f"Of {len(course)} statements in the five course sheets, {len(wrong)} do not hold as they "
+        f"are written; for {len(mended)} of these the machine found a repair that does.",
     )

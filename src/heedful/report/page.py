@@ -80,16 +80,31 @@ def environment() -> Environment:
     return made
 
 
+_GREEK = {
+    "alpha": "α",
+    "beta": "β",
+    "mu": "μ",
+    "phi": "φ",
+    "sigma": "σ",
+    "xi": "ξ",
+    "epsilon": "ε",
+    "Sigma": "Σ",
+    "Pi": "Π",
+}
+_GREEK_WORD = re.compile(rf"(?<![A-Za-z])({'|'.join(_GREEK)})(?![A-Za-z])")
 _SUBSCRIPT = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z\u0370-\u03ff])_([a-zA-Z0-9])(?![A-Za-z0-9_])")
+_POWER = re.compile(r"\^(-?\d+)")
 
 
 def maths(text: str) -> Markup:
     """Set names such as k_a with their subscript; everything else is escaped text.
 
-    >>> maths("k_a < 1")
-    Markup('<i>k</i><sub>a</sub> &lt; 1')
+    >>> maths("k_a^T mu_b < beta^2")
+    Markup('<i>k</i><sub>a</sub>ᵀ <i>μ</i><sub>b</sub> &lt; β<sup>2</sup>')
     """
-    return Markup(_SUBSCRIPT.sub(r"<i>\1</i><sub>\2</sub>", str(escape(text))))
+    plain = _GREEK_WORD.sub(lambda found: _GREEK[found[1]], text.replace("^T", "ᵀ"))
+    marked = _SUBSCRIPT.sub(r"<i>\1</i><sub>\2</sub>", str(escape(plain)))
+    return Markup(_POWER.sub(r"<sup>\1</sup>", marked))
 
 
 def section_html(section: Section) -> str:

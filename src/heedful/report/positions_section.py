@@ -7,6 +7,7 @@ from heedful.report.drawing import inline_svg
 from heedful.report.formulas import formula_svg
 from heedful.report.page import Block, Figure, Section
 from heedful.report.positions_views import positions_figure
+from heedful.report.terminal import sentence
 
 
 def positions_section(record: PositionsStudy, seconds: float) -> Section:
@@ -24,7 +25,7 @@ def positions_section(record: PositionsStudy, seconds: float) -> Section:
                     r"\phi_{2i}(t) = \sin\frac{t}{10000^{2i/d}}, \quad "
                     r"\phi_{2i+1}(t) = \cos\frac{t}{10000^{2i/d}}"
                 ),
-                paragraphs=tuple(record.statements),
+                paragraphs=tuple(sentence(text) for text in record.statements),
                 figures=(
                     Figure(
                         svg=inline_svg(positions_figure(record), "positions"),
@@ -34,7 +35,10 @@ def positions_section(record: PositionsStudy, seconds: float) -> Section:
                     ),
                 ),
             ),
-            Block(heading="No two positions are alike", paragraphs=(unique, *proof)),
+            Block(
+                heading="No two positions are alike",
+                paragraphs=tuple(sentence(text) for text in (unique, *proof)),
+            ),
         ),
         findings=_findings(record),
         seconds=seconds,
