@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def climb(
         if time.perf_counter() > end:
             break
         name = names[step % len(names)]
-        array = _changed(problem, name, np.array(case.arrays[name]), rng)
+        array = _changed(problem, name, case.arrays, rng)
         candidate = Case(case.scalars, {**case.arrays, name: array})
         try:
             tried = outcome_of(problem, candidate)
@@ -97,8 +98,15 @@ def _free(problem: Problem, name: str) -> bool:
     )
 
 
-def _changed(problem: Problem, name: str, array: Any, rng: np.random.Generator) -> Any:
-    kind = int(rng.integers(4))
+def _changed(
+    problem: Problem, name: str, arrays: Mapping[str, Any], rng: np.random.Generator
+) -> Any:
+    array = np.array(arrays[name])
+    kind = int(rng.integers(5))
+    like = [other for other in arrays if other != name and arrays[other].shape == array.shape]
+    if kind == 4 and like:
+        # Two arrays that nearly agree: where claims about differences are tightest.
+        array = arrays[like[int(rng.integers(len(like)))]] + 0.1 * rng.standard_normal(array.shape)
     place = tuple(int(rng.integers(size)) for size in array.shape)
     if kind == 0:
         array[place] += rng.standard_normal()
@@ -106,7 +114,7 @@ def _changed(problem: Problem, name: str, array: Any, rng: np.random.Generator) 
         array[place] = float(rng.integers(-2, 3))
     elif kind == 2:
         array[place[0]] = array[place[0]] * rng.choice([0.0, 0.5, -1.0, 2.0])
-    else:
+    elif kind == 3:
         array = array + 0.3 * rng.standard_normal(array.shape)
     array = np.clip(array, -LARGEST, LARGEST)
     domain = problem.domains.get(name)

@@ -16,6 +16,8 @@ from typing import Any
 from heedful.claims.limits import Judging, Limits, Outcome, Task
 from heedful.errors import InputError, MissingPartError, RunError
 
+ADDRESS = re.compile(r"(?:(?:tcp|tls|ws|wss)://)?[^\s/]+:\d{1,5}")
+"""How a scheduler is named."""
 CONNECT_SECONDS = 10
 WORKER_SECONDS = 30
 
@@ -72,17 +74,23 @@ def _connected(address: str) -> Any:
         import distributed
     except ImportError:
         raise MissingPartError.of("--cluster", "distributed", "cluster") from None
+    # A client that cannot read its address waits long, and leaves a traceback when it is gone.
+    if not ADDRESS.fullmatch(address):
+        raise _no_scheduler(address, "this names no host and port")
     client: Any = distributed.Client  # it has no types
     try:
         return client(address, timeout=f"{CONNECT_SECONDS}s", set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(
-            "--cluster",
-            f"no scheduler answers at {address!r} ({reason})",
-            expected="an address such as tcp://127.0.0.1:8786",
-            way_out="start one with: dask scheduler",
-        ) from None
+        raise _no_scheduler(address, " ".join(str(error).split())[:200]) from None
+
+
+def _no_scheduler(address: str, reason: str) -> InputError:
+    return InputError(
+        "--cluster",
+        f"no scheduler answers at {address!r} ({reason})",
+        expected="an address such as tcp://127.0.0.1:8786",
+        way_out="start one with: dask scheduler",
+    )
 
 
 def _workers_there(client: Any, address: str) -> None:

@@ -17,14 +17,16 @@ SHOWN = 8
 """Figures of a number that is shown."""
 TELLING = 0.0228
 """The quantile of the draw shown for a claim about a distribution: two deviations below."""
+MOST_SHOWN = 6
+"""Entries of a vector that a sentence lists."""
 MOST_KEYS = 12
-"""Keys that are written out in a command; more are named by their kind."""
+"""Keys that are written out in a command, at most."""
 
 
 def describe(problem: Problem, case: Any, outcome: Any) -> Counterexample:
     """Return the counterexample of a failing case."""
     symbols: dict[str, Any] = {name: _plain(value) for name, value in case.scalars.items()}
-    symbols.update({name: np.asarray(array).tolist() for name, array in case.arrays.items()})
+    symbols.update({name: _listed(array) for name, array in case.arrays.items()})
     truth, world = outcome.truth, outcome.world
     worst = _telling_draw(problem, outcome)
     left, right = _of(truth.left, worst), _of(truth.right, worst)
@@ -95,22 +97,27 @@ def _command(problem: Problem, world: Any, worst: int) -> str | None:
     if keys is None or query is None or query.kind != "vector" or problem.sequence:
         return None
     rows, wanted = _row(keys, worst), _row(query, worst)
-    if rows.shape[0] > MOST_KEYS or rows.shape[1] > MOST_KEYS:
-        if problem.claim.keys != "orthonormal":
-            return None
-        source = f"orthonormal --n {rows.shape[0]} --d {rows.shape[1]}"
+    n, d = rows.shape
+    if problem.claim.keys == "orthonormal":
+        source = f"--n {n}" if d == n else f"--n {n} --d {d}"
+    elif max(n, d) > MOST_KEYS:
+        return None
     else:
-        source = "'" + json.dumps([[_short(x) for x in row] for row in rows]) + "'"
+        source = "--keys '" + json.dumps([[_short(x) for x in row] for row in rows]) + "'"
     numbers = " ".join(str(_short(x)) for x in wanted)
     scale = f" --scale {problem.claim.scale}" if problem.claim.scale != 1 else ""
-    return f"heed attend --keys {source} --query {numbers}{scale}"
+    return f"heed attend {source} --query {numbers}{scale}"
 
 
 def _of(value: Value | None, worst: int) -> Any:
     if value is None:
         return None
     row = _row(value, worst)
-    return _plain(float(row)) if np.ndim(row) == 0 else np.asarray(row).tolist()
+    return _plain(float(row)) if np.ndim(row) == 0 else _listed(row)
+
+
+def _listed(array: Any) -> Any:
+    return (np.asarray(array) + 0.0).tolist()  # no -0, which is nothing but 0 to a reader
 
 
 def _row(value: Value, worst: int) -> Any:
@@ -128,7 +135,7 @@ def _plain(value: float) -> Any:
 
 def _words(value: Any) -> str:
     if isinstance(value, list):
-        if len(value) > 6:
-            return "[" + ", ".join(_words(entry) for entry in value[:6]) + ", …]"
+        if len(value) > MOST_SHOWN:
+            return "[" + ", ".join(_words(entry) for entry in value[:MOST_SHOWN]) + ", …]"
         return "[" + ", ".join(_words(entry) for entry in value) + "]"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

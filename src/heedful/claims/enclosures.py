@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,9 +11,9 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from heedful.claims import balls
+from heedful.claims import balls, numeric_functions
 from heedful.claims.balls import Ball, NotEnclosed
-from heedful.claims.values import Kind
+from heedful.claims.values import Kind, Value
 
 
 @dataclass(frozen=True)
@@ -209,6 +210,27 @@ def _sigmoid(x: Any) -> Any:
     return arb(1) / (arb(1) + (-x).exp())
 
 
+def _rounded(to: Callable[[float], float]) -> Callable[[Any], Any]:
+    """Lift a rounding: exact where the whole ball rounds to one number."""
+
+    def apply(x: Any) -> Any:
+        low = to(math.nextafter(float(x.lower()), -math.inf))
+        high = to(math.nextafter(float(x.upper()), math.inf))
+        if low != high:
+            raise NotEnclosed("a rounding that the ball does not decide")
+        return arb(low)
+
+    return apply
+
+
+def _half(x: float) -> float:
+    return float(numeric_functions.round_half(Value(np.asarray([x]), "scalar")).array[0])
+
+
+def _bfloat(x: float) -> float:
+    return float(numeric_functions.round_bfloat(Value(np.asarray([x]), "scalar")).array[0])
+
+
 ENTRYWISE: Mapping[str, Callable[[Ball], Ball]] = {
     "ln": balls.entrywise(lambda x: x.log()),
     "log": balls.entrywise(lambda x: x.log()),
@@ -218,6 +240,9 @@ ENTRYWISE: Mapping[str, Callable[[Ball], Ball]] = {
     "cos": balls.entrywise(lambda x: x.cos()),
     "tanh": balls.entrywise(lambda x: x.tanh()),
     "sigmoid": balls.entrywise(_sigmoid),
+    "round16": balls.entrywise(_rounded(_half)),
+    "roundbf16": balls.entrywise(_rounded(_bfloat)),
+    "floor": balls.entrywise(_rounded(math.floor)),
     "relu": balls.entrywise(lambda x: x.max(arb(0))),
     "Phi": balls.entrywise(_normal_cdf),
 }

@@ -90,8 +90,11 @@ def decisive(verdict: Verdict) -> str:
     Of a figure that depends on the case, such as β₀ for several n, the largest is shown.
     """
     if verdict.counterexample is not None and math.isfinite(verdict.counterexample.gap):
-        return f"off by {_short(verdict.counterexample.gap)}"
-    for name, value in verdict.evidence.numbers.items():
+        return f"fails by {_short(verdict.counterexample.gap)}"
+    numbers = verdict.evidence.numbers
+    if _is_number(numbers.get("left")) and _is_number(numbers.get("right")):
+        return f"{_short(numbers['left'])} against {_short(numbers['right'])}"
+    for name, value in numbers.items():
         if _is_number(value):
             return f"{with_letters(name)} = {_short(value)}"
         if isinstance(value, dict) and value and all(map(_is_number, value.values())):
@@ -105,7 +108,7 @@ def looked_at(verdict: Verdict) -> str:
     count, method = verdict.evidence.draws, verdict.evidence.method
     if count is None:
         return ""
-    word = "draw" if "draw" in method else "node" if "node" in method else "case"
+    word = "draw" if "draw" in method else "node" if "quadrature" in method else "case"
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 

@@ -48,6 +48,14 @@ from heedful.claims.values import (
 from heedful.errors import FormulaError
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "infinity": math.inf}
+_DECLARE = "declare it under `where` or `let`"
+_SETTINGS = {
+    **dict.fromkeys(("alpha", "c", "q"), "give the claim a `query`, or `heads`, or a `sequence`"),
+    **dict.fromkeys(("k", "v"), 'give the claim keys, such as keys = "orthonormal"'),
+    "mu": 'give the claim keys that have means: keys = "gaussian"',
+    "x": "give the claim a `sequence`",
+}
+"""The field that gives a name its meaning, for a claim that lacks it."""
 ROUNDING = 1e-9
 """Relative slack of a comparison in float64; what is closer is left to exact arithmetic."""
 
@@ -129,8 +137,8 @@ class Evaluator:
                 return multiply(scalar(-1.0), self.value(operand))
             case Unary("T", operand):
                 return transpose(self.value(operand))
-            case Binary(operator, left, right):
-                return _OPERATORS[operator](self.value(left), self.value(right))
+            case Binary(_, left, right):
+                return self._operation(node, self.value(left), self.value(right))
             case Call():
                 return self._call(node)
         raise FormulaError(
@@ -138,6 +146,18 @@ class Evaluator:
             f"{show(node)} is a statement where a value was expected",
             column=node.column or None,
         )
+
+    def _operation(self, node: Binary, left: Value, right: Value) -> Value:
+        try:
+            return _OPERATORS[node.operator](left, right)
+        except FormulaError as error:
+            raise type(error)(
+                "formula",
+                f"{error.problem} in {show(node)}",
+                expected=error.expected,
+                way_out=error.way_out,
+                column=node.column or None,
+            ) from None
 
     def _name(self, text: str, column: int) -> Value:
         world = self.world
@@ -162,7 +182,7 @@ class Evaluator:
             "formula",
             f"the name {text!r} is not known here",
             expected=f"one of {', '.join(sorted({*world.symbols, *world.families})[:12])}",
-            way_out=f"did you mean {near[0]!r}?" if near else "declare it under `where` or `let`",
+            way_out=f"did you mean {near[0]!r}?" if near else _SETTINGS.get(base or text, _DECLARE),
             column=column or None,
         )
 

@@ -35,6 +35,7 @@ from heedful.claims.language.tree import (
     names_in,
     walk,
 )
+from heedful.claims.sheet_errors import nearest
 from heedful.claims.symbols import Array, Domain, Interval, Large, Small, Values, domain_of
 from heedful.errors import FormulaError
 
@@ -278,6 +279,7 @@ def _check(problem: Problem) -> None:
             f"{claim.id}.keys",
             f"{str(claim.keys)[:60]!r} is not known",
             expected=f"one of {', '.join(KEY_KINDS)}, or rows of numbers",
+            way_out=nearest(str(claim.keys), KEY_KINDS),
         )
     taken = sorted(set(claim.where) & TAKEN) if claim.keys is not None else []
     if taken:

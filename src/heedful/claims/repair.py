@@ -13,14 +13,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from heedful.claims.claim import Claim
 from heedful.claims.definitions import map_children
 from heedful.claims.language import parse_value, show
-from heedful.claims.language.tree import Binary, Compare, Expression, Name, Number, walk
+from heedful.claims.language.tree import Binary, Compare, Expression, Name, Number, Unary, walk
 from heedful.claims.problem import Problem
 from heedful.claims.symbols import Array, Values
 from heedful.claims.thresholds import rounded_up
@@ -28,6 +28,7 @@ from heedful.claims.verdict import Counterexample, Repair, Verdict
 from heedful.errors import FormulaError
 
 SECONDS_EACH = 4.0
+OPPOSITE: dict[str, Literal["<", "<=", ">", ">="]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 TELLING = 1e-3
 """The smallest share of a wanted bound that is still worth saying."""
 MOST_RANGE = 8
@@ -47,7 +48,7 @@ def find_repair(
     problem: Problem, counterexample: Counterexample | None, deadline: float
 ) -> Repair | None:
     """Return the first candidate that holds, or None."""
-    for make in (_scale, _condition, _order, _mask, _constant, _bound, _range):
+    for make in (_scale, _condition, _order, _mask, _constant, _bound, _range, _reversed):
         if time.perf_counter() > deadline:
             return None
         for candidate in make(problem):
@@ -109,10 +110,9 @@ def _scale(problem: Problem) -> Iterator[Candidate]:
 def _condition(problem: Problem) -> Iterator[Candidate]:
     """Leave out the draws, or the keys, in which the wanted key turns away from its query."""
     claim = problem.claim
-    if claim.given is not None:
-        return
     if claim.keys != "gaussian":
         yield from _leading(problem)
+    if claim.keys != "gaussian" or claim.given is not None:
         return
     for member in problem.covariance:
         if member == "others":
@@ -135,7 +135,8 @@ def _leading(problem: Problem) -> Iterator[Candidate]:
         base, _, member = tree.left.text.rpartition("_")
         if base == "alpha" and tree.operator in (">", ">="):
             condition = f"k_{member}^T q > k_i^T q for all i != {member}"
-            yield Candidate("condition", f"given that {condition}", {"given": condition})
+            whole = condition if claim.given is None else f"{claim.given} and ({condition})"
+            yield Candidate("condition", f"given that {condition}", {"given": whole})
 
 
 def _order(problem: Problem) -> Iterator[Candidate]:
@@ -298,7 +299,8 @@ def _left_values(problem: Problem) -> list[float]:
     for case in all_cases(problem, np.random.default_rng(problem.claim.seed)):
         try:
             if problem.noisy:
-                found.append(statistics.estimate(problem, case).left)
+                estimate = statistics.estimate(problem, case)
+                found += [estimate.left - estimate.error, estimate.left + estimate.error]
             else:
                 truth = eventually(problem, case)[1].truth
                 if truth.left is not None:
@@ -326,6 +328,24 @@ def _range(problem: Problem) -> Iterator[Candidate]:
             yield Candidate(
                 "range", f"it holds for {name} = {shown}", {"where": {**claim.where, name: kept}}
             )
+
+
+def _reversed(problem: Problem) -> Iterator[Candidate]:
+    """Turn the statement round."""
+    if len(problem.claim.expect) != 1:
+        return
+    tree = _raw(problem.claim.expect[0], problem)
+    match tree:
+        case Unary("not", operand):
+            turned = operand
+        case Compare("<" | "<=" | ">" | ">=" as operator, left, right) if not (
+            isinstance(left, Number) or isinstance(right, Number)
+        ):
+            turned = Compare(OPPOSITE[operator], left, right)
+        case _:
+            return
+    text = show(turned)
+    yield Candidate("relation", f"the contrary holds: {text}", {"expect": (text,)})
 
 
 def _with_heads(claim: Claim, heads: list[str]) -> dict[str, Any]:

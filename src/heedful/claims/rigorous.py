@@ -177,7 +177,7 @@ class BallEvaluator:
             return Enclosure(balls.total(parts), "scalar")
         if name in ("weights", "attention"):
             return self.attention(name, [self.value(argument) for argument in arguments])
-        if name in ("ones", "zeros", "eye", "onehot", "causal"):
+        if name in ("ones", "zeros", "eye", "onehot"):
             return constant_array(name, [self._whole(argument) for argument in arguments])
         if name == "phi":
             return self._phi(arguments)

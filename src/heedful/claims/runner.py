@@ -90,13 +90,15 @@ class Checker:
         verdicts: list[Verdict] = []
         problems: list[Problem] = []
         for sheet in sheets:
-            problems += [Problem.of(sheet.name, error) for error in sheet.problems]
+            errors = list(sheet.problems)
             for claim in sheet.claims:
                 outcome = self._known[_content(Task(sheet.name, claim))]
                 if isinstance(outcome, Verdict):
                     verdicts.append(outcome)
                 else:
-                    problems.append(Problem.of(sheet.name, sheet.located(claim.id, outcome)))
+                    errors.append(sheet.located(claim.id, outcome))
+            errors.sort(key=lambda error: error.line or 0)
+            problems += [Problem.of(sheet.name, error) for error in errors]
         return CheckReport.of(sheets, verdicts, problems, time.perf_counter() - start)
 
     def judge_one(self, sheet: Sheet, claim: Claim, progress: Progress | None = None) -> Verdict:

@@ -77,12 +77,12 @@ class Sheet:
         named = _FIELD.match(error.where.removeprefix(f"{identifier}."))
         field, inside = ("expect", "") if named is None else (named[1], named[2])
         label = f"claim {shown(identifier)}"
+        if field == "heads" and "query" in origin.own:
+            field, inside = "query", ""
         if field not in FIELDS:
             field, inside = "expect", ""
         elif named is not None:
             label += f", {field}{inside}"
-        if field == "heads" and "query" in origin.own:
-            field, inside = "query", ""
         steps = [int(step) if step.isdigit() else step for step in re.findall(r"\w+", inside)]
         problems.relay((*origin.of(field), *steps), label, error)
         return problems.found[0]

@@ -59,7 +59,7 @@ def prove_symbolically(problem: Problem, cases: Sequence[Case], deadline: float)
             builder = _Builder(problem, size)
             if not all(builder.holds(tree) for tree in problem.expectations):
                 return None
-        except _Unable:
+        except (_Unable, sympy.ShapeError, TypeError, AttributeError, ZeroDivisionError):
             return None
     shown = "; ".join(", ".join(f"{k}={v:g}" for k, v in size.items()) for size in sizes) or "all"
     return Evidence(
@@ -135,6 +135,8 @@ class _Builder:
         first, second = self.value(left), self.value(right)
         if isinstance(first, sympy.MatrixBase) and not isinstance(second, sympy.MatrixBase):
             return sympy.ones(*first.shape) * second
+        if isinstance(second, sympy.MatrixBase) and not isinstance(first, sympy.MatrixBase):
+            return second[0, 0] if second.shape == (1, 1) else second
         return second
 
     def _case(
@@ -377,6 +379,8 @@ def _is_zero(entry: Any) -> bool:
         return True
     plain = sympy.expand(sympy.expand_power_exp(sympy.together(entry)))
     if plain == 0:
+        return True
+    if sympy.expand(sympy.expand_trig(plain)) == 0:
         return True
     # Exponentials become letters, so that cancelling is a matter of polynomials.
     top = sympy.numer(sympy.together(entry))

@@ -51,7 +51,7 @@ class Repair(Record):
     """The smallest change found that makes a refuted claim hold."""
 
     kind: str
-    """scale, condition, order, mask, constant, tolerance, or range."""
+    """scale, condition, order, mask, constant, tolerance, range, or relation."""
     statement: str
     """The change in a sentence."""
     changes: dict[str, Any]

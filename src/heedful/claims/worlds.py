@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from heedful.attention.operation import scale_of
-from heedful.claims.language.tree import Expression
+from heedful.claims.language import show
+from heedful.claims.language.tree import Expression, names_in
 from heedful.claims.numeric import Evaluator, World
 from heedful.claims.problem import Problem
 from heedful.claims.symbols import Array, size_of
@@ -66,8 +67,25 @@ def build_world(
     elif claim.keys is not None:
         world = _with_heads(problem, _with_values(problem, world))
     for name, tree in problem.definitions.items():
-        world = replace(world, symbols={**world.symbols, name: Evaluator(world).value(tree)})
+        value = _value(problem, world, f"let.{name}", tree)
+        world = replace(world, symbols={**world.symbols, name: value})
     return world
+
+
+def _value(problem: Problem, world: World, field: str, tree: Expression) -> Value:
+    """Return what a formula comes to; an error names the field in which it stands."""
+    try:
+        return Evaluator(world).value(tree)
+    except FormulaError as error:
+        if not error.where.startswith("formula"):
+            raise
+        raise type(error)(
+            f"{problem.claim.id}.{field}",
+            error.problem,
+            expected=error.expected,
+            way_out=error.way_out,
+            column=error.column,
+        ) from None
 
 
 def noise_directions(problem: Problem, scalars: Mapping[str, float]) -> int:
@@ -124,7 +142,7 @@ def _with_keys(
 ) -> World:
     kind = problem.claim.keys
     if problem.key_rows:
-        rows = _stack(problem.key_rows, world)
+        rows = _stack(problem, world, "keys", problem.key_rows)
         symbols = {**world.symbols}
         symbols.setdefault("n", scalar(rows.shape[0]))
         symbols.setdefault("d", scalar(rows.shape[1]))
@@ -172,15 +190,24 @@ def _factors(problem: Problem, world: World) -> list[Any]:
     """Return L_i with Σ_i = L_i L_iᵀ for every key, with no column where there is no noise."""
     means = world.families["mu"]
     n, d = means.shape
-    evaluator = Evaluator(world)
     factors = []
     for key in range(n):
         names = [name for name, place in world.indices.items() if place == key]
-        tree = next(
-            (problem.covariance[name] for name in names if name in problem.covariance),
-            problem.covariance.get("others"),
-        )
-        factors.append(np.zeros((d, 0)) if tree is None else _factor(evaluator.value(tree), d))
+        member = next((name for name in names if name in problem.covariance), "others")
+        tree = problem.covariance.get(member)
+        if tree is None:
+            factors.append(np.zeros((d, 0)))
+            continue
+        covariance = _value(problem, world, f"covariance.{member}", tree)
+        if covariance.kind == "scalar" and any(name.startswith("mu_") for name in names_in(tree)):
+            # mu_a mu_a is a number, and would be taken for noise in every direction.
+            raise FormulaError(
+                f"{problem.claim.id}.covariance.{member}",
+                f"{show(tree)} is a number",
+                expected=f"a symmetric {d} x {d} matrix",
+                way_out="write the outer product with a transpose: mu_a mu_a^T",
+            )
+        factors.append(_factor(covariance, d))
     return factors
 
 
@@ -210,7 +237,7 @@ def _scaled(problem: Problem, world: World, rows: Value) -> World:
 def _with_values(problem: Problem, world: World) -> World:
     keys = world.families["k"]
     if problem.value_rows:
-        values = _stack(problem.value_rows, world)
+        values = _stack(problem, world, "values", problem.value_rows)
     elif problem.claim.values == "keys":
         values = keys
     else:
@@ -222,7 +249,9 @@ def _with_heads(problem: Problem, world: World) -> World:
     if not problem.heads:
         return world
     evaluator = Evaluator(world)
-    queries = [evaluator.value(tree) for tree in problem.heads]
+    queries = [
+        _value(problem, world, f"heads[{place}]", tree) for place, tree in enumerate(problem.heads)
+    ]
     alphas = [evaluator._attention("weights", [query]) for query in queries]
     outputs = [evaluator._attention("attention", [query]) for query in queries]
     count = len(queries)
@@ -243,12 +272,12 @@ def _with_heads(problem: Problem, world: World) -> World:
 
 
 def _with_sequence(problem: Problem, world: World) -> World:
-    x = _stack(problem.sequence, world)
-    evaluator = Evaluator(world)
+    x = _stack(problem, world, "sequence", problem.sequence)
     families = {**world.families, "x": x}
     for name, family in (("K", "k"), ("Q", "q"), ("V", "v")):
         if name in problem.matrices:
-            families[family] = multiply(x, transpose(evaluator.value(problem.matrices[name])))
+            matrix = _value(problem, world, f"matrices.{name}", problem.matrices[name])
+            families[family] = multiply(x, transpose(matrix))
         else:
             families[family] = x
     from heedful.claims.numeric_functions import softmax
@@ -262,8 +291,9 @@ def _with_sequence(problem: Problem, world: World) -> World:
     return replace(world, families=families, scale=number)
 
 
-def _stack(rows: tuple[Expression, ...], world: World) -> Value:
+def _stack(problem: Problem, world: World, field: str, rows: tuple[Expression, ...]) -> Value:
     from heedful.claims.numeric_functions import stack
 
-    evaluator = Evaluator(world)
-    return stack(*[evaluator.value(row) for row in rows])
+    return stack(
+        *[_value(problem, world, f"{field}[{place}]", row) for place, row in enumerate(rows)]
+    )

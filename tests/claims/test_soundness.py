@@ -1,0 +1,188 @@
+"""Attempts to make the judge prove what is false, or refute what is true.
+
+Each of these looks right in float64, or in the cases that a quick search tries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from heedful.claims.claim import Claim
+from heedful.claims.judge import judge
+from heedful.claims.verdict import Verdict
+from heedful.errors import FormulaError
+
+NOISY = {"keys": "gaussian", "covariance": {"a": "1/2 mu_a mu_a^T"}}
+ISOTROPIC = {"keys": "gaussian", "covariance": {"others": "0.01 I"}}
+
+
+def judged(expect: str, **fields: Any) -> Verdict:
+    return judge(Claim(id="attempt", expect=(expect,), **fields), repair=False)
+
+
+FALSE: dict[str, dict[str, Any]] = {
+    "saturates in float64": {
+        "expect": "alpha_a = 1",
+        "keys": "orthonormal", "query": "100 k_a", "where": {"n": [2, 3]},
+    },
+    "saturates at every large scale": {
+        "expect": "alpha_a = 1",
+        "keys": "orthonormal", "query": "beta k_a", "where": {"n": 2, "beta": "large"},
+    },
+    "beyond every working precision": {
+        "expect": "alpha_a = 1",
+        "keys": "orthonormal", "query": "100000 k_a", "where": {"n": 2},
+    },
+    "a sum that rounds below its value": {
+        "expect": "sum(alpha_i, i) < 1",
+        "keys": "orthonormal", "query": "0.7 k_a", "where": {"n": [3, 7, 10]},
+    },
+    "a bound missed by exp(-100)": {
+        "expect": "alpha_b <= 0",
+        "keys": "orthonormal", "query": "100 k_a", "where": {"n": 2},
+    },
+    "true only for some sizes": {
+        "expect": "c ≈ (v_a + v_b)/2",
+        "keys": "orthonormal", "query": "5 (k_a + k_b)", "where": {"n": [2, 3, 10, 64]},
+    },
+    "fails at one of four thousand combinations": {
+        "expect": "r + t != 126",
+        "where": {"r": list(range(64)), "t": list(range(64))},
+    },
+    "embeddings of a position and itself": {
+        "expect": "phi(s) != phi(t) for all s, t < T",
+        "positions": {"width": 4}, "where": {"T": 10},
+    },
+    "a tail that was never drawn": {
+        "expect": "P(norm(k_a - mu_a) <= 0.6) >= 0.9999999",
+        **ISOTROPIC, "where": {"n": 2},
+    },
+    "equal sides of the wrong order": {
+        "expect": "A P = P A",
+        "where": {"T": [2, 3], "A": "matrix T x T", "P": "permutation T"},
+    },
+    "a random number beside a statistic": {
+        "expect": "P(alpha_a > 1/2) <= alpha_b",
+        **NOISY, "query": "5 (mu_a + mu_b)", "where": {"n": 2},
+    },
+    "tight at its ends only": {
+        "expect": "std(alpha_a) <= 0.2",
+        **NOISY, "query": "r (mu_a + mu_b)", "where": {"n": 2, "r": "[0, 50]"},
+    },
+    "the last index of two": {
+        "expect": "s + t <= 6 for all s, t where s < 3 and t < 6",
+        "where": {"T": 1},
+    },
+    "noise that grows with the scale": {
+        "expect": "P(c ≈ (v_a + v_b)/2 within 0.1) >= 0.95",
+        **ISOTROPIC, "query": "beta (mu_a + mu_b)", "where": {"n": 2, "beta": "large"},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_false_claims_are_never_said_to_hold(name: str) -> None:
+    fields = dict(FALSE[name])
+    verdict = judged(fields.pop("expect"), **fields)
+    assert not verdict.holds, verdict.evidence.statement
+
+
+TRUE: dict[str, dict[str, Any]] = {
+    "one tenth is written in decimals": {
+        "expect": "10 r = 1", "where": {"r": 0.1},
+    },
+    "a limit reached very slowly": {
+        "expect": "alpha_a >= 0.99",
+        "keys": "orthonormal", "query": "0.000001 beta k_a", "where": {"n": 2, "beta": "large"},
+    },
+    "cancellation in float64": {
+        "expect": "(x + 1e17) - 1e17 = x", "where": {"x": [0, 1, 2]},
+    },
+    "strict beyond float64": {
+        "expect": "alpha_a < 1",
+        "keys": "orthonormal", "query": "500 k_a", "where": {"n": [2, 3]},
+    },
+    "unit only up to rounding": {
+        "expect": "norm(x) = 1", "where": {"d": [2, 3, 5], "x": "unit vector d"},
+    },
+    "a probability between two nodes": {
+        "expect": "P(k_a^T mu_a > 0) >= 0.9213", **NOISY, "where": {"n": 2},
+    },
+    "a mean of nothing but noise": {
+        "expect": "E(x) ≈ 0 within 1e-9", "where": {"x": "normal"},
+    },
+    "noise of one direction and a large scale": {
+        "expect": "P(c ≈ v_a within 0.1) >= 0.9999",
+        **NOISY, "query": "beta mu_a", "given": "k_a^T mu_a > 0.01",
+        "where": {"n": 2, "beta": "large"},
+    },
+    "an empty sum is 0": {
+        "expect": "mass(a, b) + sum(alpha_i, i != a, b) = 1",
+        "keys": "orthonormal", "query": "k_a", "where": {"n": [2, 3]},
+    },
+    "the first token under a mask": {
+        "expect": "(softmax(A + causal(T)) X)[1] = X[1]",
+        "where": {"T": [2, 3], "d": 2, "A": "matrix T x T", "X": "matrix T x d"},
+    },
+    "the variance of a letter": {
+        "expect": "var(k_a^T mu_a) ≈ 1/2 within 0.001", **NOISY, "where": {"n": 2},
+    },
+    "small and large together": {
+        "expect": "c ≈ (v_a + v_b)/2",
+        "keys": "gaussian", "covariance": {"others": "s I"}, "query": "beta (mu_a + mu_b)",
+        "where": {"n": [2, 3], "s": "small", "beta": "large"},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_true_claims_are_never_refuted(name: str) -> None:
+    fields = dict(TRUE[name])
+    verdict = judged(fields.pop("expect"), **fields)
+    assert verdict.verdict != "refuted", verdict.evidence.statement
+
+
+def test_a_condition_that_never_holds_proves_nothing() -> None:
+    verdict = judged(
+        "alpha_a = 7", keys="orthonormal", query="k_a", given="n > 5", where={"n": [2, 3]}
+    )
+    assert verdict.verdict == "undecided"
+    assert "none of the" in verdict.evidence.statement
+
+
+@pytest.mark.parametrize("draws", [1000, 20_000])
+def test_one_direction_is_proved_and_two_are_supported(draws: int) -> None:
+    fields: dict[str, Any] = {"query": "3 mu_a", "where": {"n": 2}, "draws": draws}
+    one = judged("std(alpha_a) <= 0.45", **NOISY, **fields)
+    two = judged("std(alpha_a) <= 0.45", **ISOTROPIC, **fields)
+    assert one.verdict == "proved"
+    assert two.verdict == "supported"
+    assert two.evidence.draws == draws
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"expect": "v_a^T v_b = 0", "keys": "orthonormal", "query": "k_a", "where": {"n": 2}},
+        {"expect": "max(c) <= 1", "keys": "orthonormal", "query": "k_a", "where": {"n": 2}},
+        {"expect": "exp(c) = c", "keys": "orthonormal", "query": "k_a", "where": {"n": 2}},
+        {"expect": "c = 5", "keys": "orthonormal", "query": "k_a", "where": {"n": 2, "c": 5}},
+        {"expect": "P Y = P Y", "where": {"T": 2, "d": 2, "P": "permutation T", "Z": "vector d"}},
+        {"expect": "A x = x", "where": {"d": 3, "A": "matrix 2 x 2", "x": "vector d"}},
+        {"expect": "alpha_c = alpha_a", "keys": [[1, 0], [0, 1]], "query": "k_a + k_b"},
+        {"expect": "phi(0) = phi(0)", "positions": {"kind": "learned"}},
+        {"expect": "max(alpha_i, i != a) <= 1", "keys": "orthonormal", "query": "k_a",
+         "where": {"n": 1}},
+    ],
+)  # fmt: skip
+def test_what_has_no_meaning_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(FormulaError):
+        judged(**fields)
+
+
+def test_arbitrary_values_are_measured_at_their_worst() -> None:
+    setting: dict[str, Any] = {"keys": "orthonormal", "query": "0 k_a", "where": {"n": 4}}
+    assert judged("norm(c - v_a) <= 3/4", **setting).verdict == "proved"
+    assert judged("norm(c - v_a) <= 0.74", **setting).verdict == "refuted"
