@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from heedful.claims.claim import Claim
 from heedful.claims.sheet import Sheet
+from heedful.claims.sheet_writing import setting_text
 from heedful.claims.verdict import Verdict
 from heedful.errors import FormulaError
 from heedful.records import Record
@@ -61,6 +62,8 @@ class CheckReport(Record):
     """The sheets, in order."""
     disagreements: tuple[tuple[str, str], ...]
     """Pairs of claims, as "sheet/id", of which one says otherwise than the other."""
+    settings: dict[str, str]
+    """What each claim, as "sheet/id", presumes: keys, query, ranges, as its sheet writes it."""
 
     @property
     def exit_code(self) -> int:
@@ -89,6 +92,11 @@ class CheckReport(Record):
                 for sheet in sheets
             ),
             disagreements=_disagreements(sheets),
+            settings={
+                f"{sheet.name}/{claim.id}": setting_text(claim)
+                for sheet in sheets
+                for claim in sheet.claims
+            },
         )
 
 

@@ -9,6 +9,7 @@ whatever runs there, as any Dask cluster is.
 from __future__ import annotations
 
 import atexit
+import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,12 @@ def lift(array: Any, *, formal: bool = False) -> Enclosure:
     if array.ndim == 1:
         return Enclosure([_exactly(x) for x in array.tolist()], "vector", formal)
     return Enclosure([[_exactly(x) for x in row] for row in array.tolist()], "matrix", formal)
+
+
+@cache
+def identity(rows: int, columns: int, *, formal: bool = False) -> Enclosure:
+    """Return the identity, which every world needs; nobody changes entries in place."""
+    return lift(np.eye(rows, columns), formal=formal)
 
 
 def _exactly(x: float) -> Ball:
@@ -162,7 +169,7 @@ def number(x: Enclosure) -> Ball:
 def constant_array(name: str, sizes: list[int]) -> Enclosure:
     """Return ones, zeros, eye, onehot or causal of the given sizes."""
     if name == "eye":
-        return lift(np.eye(sizes[0]))
+        return identity(sizes[0], sizes[0])
     if name == "onehot":
         return lift(np.eye(sizes[1])[sizes[0] - 1])
     if name == "causal":

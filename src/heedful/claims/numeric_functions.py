@@ -9,7 +9,16 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from heedful.attention.operation import softmax as softmax_of
-from heedful.claims.values import Kind, NoValueError, Value, add, formal_size, multiply, transpose
+from heedful.claims.values import (
+    Kind,
+    NoValueError,
+    Value,
+    add,
+    formal_size,
+    multiply,
+    scalar,
+    transpose,
+)
 from heedful.errors import FormulaError
 
 Function = Callable[..., Value]
@@ -26,6 +35,17 @@ def _entrywise(function: Callable[[Any], Any]) -> Function:
 def softmax(x: Value) -> Value:
     """Softmax of a vector, or of each row of a matrix."""
     return Value(softmax_of(x.array), x.kind)
+
+
+def self_attention(arguments: list[Value], scale: float) -> Value:
+    """What every row of X reads from all rows, with K, Q and V if they are given."""
+    x = arguments[0]
+    keys, queries, values = (
+        multiply(x, transpose(arguments[place])) if len(arguments) > place else x
+        for place in (1, 2, 3)
+    )
+    logits = multiply(multiply(scalar(scale), queries), transpose(keys))
+    return multiply(softmax(logits), values)
 
 
 def norm(x: Value, p: Value | None = None) -> Value:

@@ -12,7 +12,7 @@ import numpy as np
 from flint import arb, ctx
 
 from heedful.claims.balls import Ball, NotEnclosed, Span
-from heedful.claims.enclosures import Enclosure, add, lift, multiply, scalar, transpose
+from heedful.claims.enclosures import Enclosure, add, identity, lift, multiply, scalar, transpose
 from heedful.claims.problem import Problem
 from heedful.claims.rigorous import BallEvaluator, BallWorld
 
@@ -112,7 +112,7 @@ def ball_world(
     symbols.update({name: lift(np.asarray(array)) for name, array in arrays.items() if name != "k"})
     if "d" in sizes:
         symbols.setdefault("d", scalar(sizes["d"]))
-        symbols.setdefault("I", lift(np.eye(sizes["d"])))
+        symbols.setdefault("I", identity(sizes["d"], sizes["d"]))
     world = BallWorld(
         symbols=symbols,
         indices={name: place for place, name in enumerate(problem.members)},
@@ -147,7 +147,7 @@ def _with_keys(
     elif problem.claim.keys in ("unit", "any"):
         families["k"] = lift(np.asarray(arrays["k"]))
     else:
-        families["k"] = lift(np.eye(sizes["n"], sizes["d"]))
+        families["k"] = identity(sizes["n"], sizes["d"])
     if problem.claim.keys == "gaussian":
         families["mu"] = families["k"]
         if keys is None:
@@ -163,7 +163,7 @@ def _with_keys(
     elif problem.claim.values == "keys":
         families["v"] = families["k"]
     else:
-        families["v"] = lift(np.eye(count), formal=True)
+        families["v"] = identity(count, count, formal=True)
     symbols = {**world.symbols}
     symbols.setdefault("n", scalar(count))
     symbols.setdefault("d", scalar(len(families["k"].entries[0])))
@@ -187,7 +187,7 @@ def _with_heads(problem: Problem, world: BallWorld) -> BallWorld:
     evaluator = BallEvaluator(world)
     queries = [evaluator.value(tree) for tree in problem.heads]
     alphas = [evaluator.attention("weights", [query]) for query in queries]
-    outputs = [multiply(transpose(world.families["v"]), alpha) for alpha in alphas]
+    outputs = [evaluator.read(alpha) for alpha in alphas]
     share = (
         scalar(1)
         if len(queries) == 1

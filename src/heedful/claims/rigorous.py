@@ -216,8 +216,14 @@ class BallEvaluator:
         alpha = Enclosure(balls.softmax(logits), "vector")
         if name == "weights":
             return alpha
-        values = arguments[2] if len(arguments) > 2 else self._name("v")
-        return multiply(transpose(values), alpha)
+        return self.read(alpha, arguments[2] if len(arguments) > 2 else None)
+
+    def read(self, alpha: Enclosure, values: Enclosure | None = None) -> Enclosure:
+        """Return Σ α_i v_i; the coefficients of arbitrary values are the weights themselves."""
+        own = self._name("v") if values is None else values
+        if values is None and own.formal:
+            return replace(alpha, formal=True)
+        return multiply(transpose(own), alpha)
 
     def _phi(self, arguments: tuple[Expression, ...]) -> Enclosure:
         width = self._whole(arguments[1]) if len(arguments) == 2 else self.world.width

@@ -16,25 +16,48 @@ from typing import Any
 
 from heedful.claims.claim import Claim
 
+SETTING = (
+    "keys", "means", "covariance", "values", "scale", "query", "heads", "sequence", "matrices",
+    "positions", "where", "let", "given",
+)  # fmt: skip
+"""The fields that say what a claim is about, rather than what it says or how it is judged."""
+
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def toml_lines(values: Mapping[str, Any]) -> str:
-    """Return fields as lines of TOML, one a field."""
-    return "\n".join(f"{_key(name)} = {toml_value(value)}" for name, value in values.items())
+    """Return fields as lines of TOML, one a field; a field that is None is to be left out."""
+    return "\n".join(
+        f"# without {_key(name)}" if value is None else f"{_key(name)} = {_written(name, value)}"
+        for name, value in values.items()
+    )
 
 
 def claim_text(claim: Claim) -> str:
     """Return a claim as a [[claim]] table that reads back as the same claim."""
-    written = {}
+    return "[[claim]]\n" + toml_lines(_own_fields(claim)) + "\n"
+
+
+def setting_text(claim: Claim) -> str:
+    """Return what a claim presumes (keys, query, ranges, …), as its sheet writes it."""
+    return toml_lines({k: v for k, v in _own_fields(claim).items() if k in SETTING})
+
+
+def _own_fields(claim: Claim) -> dict[str, Any]:
+    """Return the fields that differ from their defaults."""
+    found = {}
     for item in fields(claim):
         value = getattr(claim, item.name)
         default = item.default_factory() if item.default_factory is not MISSING else item.default
-        if value is None or (value == default and default is not MISSING):
-            continue
-        written[item.name] = value[0] if item.name == "expect" and len(value) == 1 else value
-    return "[[claim]]\n" + toml_lines(written) + "\n"
+        if value is not None and (value != default or default is MISSING):
+            found[item.name] = value
+    return found
+
+
+def _written(name: str, value: Any) -> str:
+    alone = name == "expect" and isinstance(value, list | tuple) and len(value) == 1
+    return toml_value(value[0] if alone else value)
 
 
 def toml_value(value: Any) -> str:

@@ -21,7 +21,7 @@ from flint import arb
 from scipy.special import stdtrit
 
 from heedful.claims.balls import Ball, NotEnclosed, Span
-from heedful.claims.enclosures import Enclosure, flatten
+from heedful.claims.enclosures import Enclosure, flatten, lift
 from heedful.claims.language.tree import Call, Compare, Expression, Logic, Unary, walk
 from heedful.claims.numeric import Evaluator, World
 from heedful.claims.problem import Problem
@@ -288,8 +288,9 @@ def _cells(problem: Problem, case: Case, count: int) -> Any:
     # What lies beyond (a mass below exp(−10¹¹)) joins the outermost cells as an uncertain mass.
     masses[0] = masses[0] + arb(0).union(_cdf(-FAR))
     masses[-1] = masses[-1] + arb(0).union(_cdf(-FAR))
+    factors = [] if world is None else _factors(problem, world)
     for mass, xi in zip(masses, balls, strict=True):
-        keys = None if world is None else _noisy_keys(problem, world, xi)
+        keys = None if world is None else _noisy_keys(world, factors, xi)
         known = scalars if world is not None else {**scalars, **_random(problem, xi)}
         yield mass, ball_world(problem, known, case.arrays, case.scalars, keys=keys)
 
@@ -304,11 +305,11 @@ def _random(problem: Problem, xi: Ball) -> dict[str, Ball]:
     }
 
 
-def _noisy_keys(problem: Problem, world: World, xi: Ball) -> Enclosure:
+def _noisy_keys(world: World, factors: list[Any], xi: Ball) -> Enclosure:
     rows = []
-    for mean, factor in zip(world.families["mu"].array[0], _factors(problem, world), strict=True):
+    for mean, factor in zip(world.families["mu"].array[0], factors, strict=True):
         if factor.shape[1] == 0:
-            rows.append([Ball.exact(float(x)) for x in mean])
+            rows.append(lift(mean).entries)
         else:
             size = float(np.max(np.abs(factor)))
             rows.append(

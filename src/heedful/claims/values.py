@@ -10,6 +10,7 @@ of the v_i, so that one evaluation speaks about all values at once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -211,3 +212,13 @@ def _mismatch(verb: str, x: Value, y: Value) -> FormulaError:
         expected="shapes that fit were expected",
         way_out="check the order and the transposes",
     )
+
+
+OPERATORS: dict[str, Callable[[Value, Value], Value]] = {
+    "+": add,
+    "-": lambda x, y: add(x, y, -1.0),
+    "*": multiply,
+    "/": divide,
+    "^": power,
+}
+"""The arithmetic of the formula language."""

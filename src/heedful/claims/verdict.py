@@ -81,3 +81,7 @@ class Verdict(Record):
     def holds(self) -> bool:
         """Whether the claim may be relied on."""
         return self.verdict in ("proved", "supported")
+
+
+Decision = tuple[Word, Evidence, Counterexample | None]
+"""A verdict before its claim is attached: the word, the grounds, the failing case."""
