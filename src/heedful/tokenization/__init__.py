@@ -6,6 +6,7 @@ try:
     from heedful.tokenization.build import bytes_of_utf8, characters, train_bpe
     from heedful.tokenization.convert import from_gguf, from_llama2c
     from heedful.tokenization.tokenizer import Tokenizer
+    from heedful.tokenization.training import learn_tokenizer
 except ModuleNotFoundError as _error:
     if str(_error.name).startswith("heedful"):
         raise
@@ -17,5 +18,6 @@ __all__ = [
     "characters",
     "from_gguf",
     "from_llama2c",
+    "learn_tokenizer",
     "train_bpe",
 ]

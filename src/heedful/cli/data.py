@@ -1,0 +1,148 @@
+"""`heed data`: what is in a corpus, and fetch one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
+
+if TYPE_CHECKING:
+    from heedful.data.reading import Reading
+else:
+    Reading = Any
+
+app = App(
+    name="data",
+    help="Look into a corpus, or fetch one.",
+    help_format="plaintext",
+    result_action="return_value",
+)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class LimitFlags:
+    """What is read at most; see the page on limits."""
+
+    max_bytes: Annotated[int, Parameter(help="Bytes of a file, unpacked.")] = 256 * 2**20
+    max_line: Annotated[int, Parameter(help="Bytes of a line.")] = 1_000_000
+    max_texts: Annotated[int, Parameter(help="Texts of a corpus.")] = 5_000_000
+    max_ratio: Annotated[float, Parameter(help="Unpacked bytes for each packed one.")] = 100.0
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ReadingFlags:
+    """How to read files, where they do not tell."""
+
+    format: Annotated[
+        Literal["tsv", "parallel", "text", "jsonl", "po", "tmx"] | None,
+        Parameter(help="What the files are. [default: told from name and first lines]"),
+    ] = None
+    languages: Annotated[
+        tuple[str, str] | None,
+        Parameter(help="The two sides in the order of the file, as en fr. [default: told]"),
+    ] = None
+    source: Annotated[
+        str | None, Parameter(help="Which side is the source. [default: the first]")
+    ] = None
+    columns: Annotated[
+        tuple[int, int], Parameter(help="The two columns of a TSV file that are read.")
+    ] = (1, 2)
+    fields: Annotated[
+        list[str] | None,
+        Parameter(consume_multiple=True, help="One or two fields of JSON lines. [default: told]"),
+    ] = None
+    unit: Annotated[
+        Literal["line", "paragraph", "file"], Parameter(help="One document of a plain text.")
+    ] = "line"
+
+    def reading(self, limits: LimitFlags) -> Reading:
+        """Return the flags as room `data` takes them."""
+        from heedful.data.files import Limits
+        from heedful.data.reading import Reading
+
+        return Reading(
+            format=self.format,
+            languages=self.languages,
+            source=self.source,
+            columns=self.columns,
+            fields=None if self.fields is None else tuple(self.fields),
+            unit=self.unit,
+            limits=Limits(
+                total_bytes=limits.max_bytes,
+                line_bytes=limits.max_line,
+                texts=limits.max_texts,
+                ratio=limits.max_ratio,
+            ),
+        )
+
+
+DEFAULT_READING = ReadingFlags()
+DEFAULT_LIMITS = LimitFlags()
+
+
+@app.command
+def inspect(
+    *paths: Path,
+    reading: ReadingFlags = DEFAULT_READING,
+    limits: LimitFlags = DEFAULT_LIMITS,
+    examples: Annotated[int, Parameter(help="How many texts to show.")] = 5,
+    figure: FigurePath = None,
+    json: JsonFlag = False,
+) -> int:
+    """Show counts, lengths, odd characters, duplicates, groups, leaks and examples.
+
+    PATHS are TSV, JSON lines, PO, TMX or plain text, packed with gzip or not. Two files that
+    differ only in the language they end in (train.fr.gz train.en.gz) are one parallel corpus.
+    With several corpora, what they share is shown too.
+
+    Examples:
+
+        heed data inspect fra.txt --source fr
+        heed data inspect train.fr.gz train.en.gz val.fr.gz val.en.gz
+        heed data inspect wiki.txt --figure lengths.svg
+    """
+    check_figure_path(figure)
+    from heedful.data.inspection import inspect_corpora
+    from heedful.data.reading import read_corpora
+    from heedful.report.data_views import inspection_figure, inspection_tables
+
+    record = inspect_corpora(read_corpora(paths, reading.reading(limits)), examples)
+    show(record, inspection_tables, json=json)
+    draw(record, figure, inspection_figure)
+    return 0
+
+
+@app.command
+def get(
+    name: str,
+    *,
+    to: Annotated[
+        Path | None, Parameter(help="Folder for the files. [default: your cache folder]")
+    ] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Fetch a published corpus, check it, and say where it is and under which licence.
+
+    Known: tatoeba (French-English sentence pairs, CC BY 2.0) and multi30k (captions, research
+    and education only). A download that was cut goes on where it stopped. Your cache folder is
+    $XDG_CACHE_HOME or ~/.cache, under heedful/data.
+
+    Examples:
+
+        heed data get tatoeba
+        heed data get multi30k --to corpora
+    """
+    from heedful.cli.progress import progress
+    from heedful.data.downloads import fetch_corpus
+    from heedful.report.data_views import fetched_data_tables
+
+    with progress(f"fetching {name}") as step:
+        record = fetch_corpus(name, to, step)
+    show(record, fetched_data_tables, json=json)
+    return 0

@@ -1,0 +1,193 @@
+"""Splits that share no sentence, stay put when data is added, and name the leaks of others.
+
+Each linked group goes to one part, chosen by a hash:
+
+    r = the sentence of the group with the smallest h(seed, "name", sentence)
+    u = h(seed, "place", r) / 2⁶⁴,   the part whose interval of [0, 1) holds u
+
+Two hashes, because the smallest of many hashes is small: with one, large groups would crowd into
+the first part. A new sentence moves its group only if its hash happens to be the smallest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from jaxtyping import Float, Int, UInt64
+
+from heedful.data.corpus import Documents, Pairs
+from heedful.data.groups import Groups, Links, linked_groups
+from heedful.errors import ConfigError
+from heedful.records import Record
+
+SHARES = {"train": 0.96, "validation": 0.02, "test": 0.02}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part(Record):
+    """One part of a split."""
+
+    name: str
+    share: float
+    """What was asked for, as a share of the groups."""
+    indices: Int[np.ndarray, " texts"]
+    """Which texts of the corpus it holds, ascending."""
+    groups: int
+    """How many linked groups it holds."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Split(Record):
+    """A corpus in parts that share no sentence."""
+
+    fingerprint: str
+    """Of the corpus that was split."""
+    seed: int
+    links: str
+    """What links texts to a group."""
+    parts: tuple[Part, ...]
+
+    def indices(self, name: str) -> Int[np.ndarray, " texts"]:
+        """Return which texts a part holds."""
+        for part in self.parts:
+            if part.name == name:
+                return part.indices
+        raise ConfigError(
+            "part",
+            f"{name!r} is not one of the split",
+            expected=f"its parts are {', '.join(part.name for part in self.parts)}",
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Overlap(Record):
+    """What two corpora share: leaks, if one trains and the other tests."""
+
+    first: str
+    second: str
+    pairs: int
+    """Texts of the second that are in the first as they are (for pairs: both sides)."""
+    sources: int
+    """Texts of the second whose source is a sentence of the first, on any side."""
+    targets: int
+    """The same for the targets; 0 for documents."""
+    alike: int
+    """Texts of the second that are not among those, but whose source would be without case,
+    punctuation and spacing."""
+    examples: tuple[str, ...]
+    """A few of the shared sentences."""
+
+    @property
+    def any(self) -> bool:
+        """Whether a sentence is shared exactly."""
+        return bool(self.pairs or self.sources or self.targets)
+
+
+def split(
+    corpus: Pairs | Documents,
+    shares: Mapping[str, float] | None = None,
+    *,
+    seed: int = 0,
+    links: Links = "both",
+) -> Split:
+    """Split a corpus by linked groups; `shares` of the groups, met on average.
+
+    >>> pairs = Pairs(name="x", sources=("a", "a", "b"), targets=("A", "B", "C"))
+    >>> parts = split(pairs, {"train": 0.5, "test": 0.5}, seed=6).parts
+    >>> [part.indices.tolist() for part in parts]
+    [[0, 1], [2]]
+    """
+    wanted = dict(SHARES if shares is None else shares)
+    _check(wanted, seed)
+    groups = linked_groups(corpus, links)
+    places = _places(corpus, groups, seed, links)
+    edges = np.cumsum(list(wanted.values()))
+    part_of_group = np.minimum(np.searchsorted(edges, places, side="right"), len(wanted) - 1)
+    part_of_text = part_of_group[groups.labels]
+    return Split(
+        fingerprint=corpus.fingerprint,
+        seed=seed,
+        links=links,
+        parts=tuple(
+            Part(
+                name=name,
+                share=share,
+                indices=np.flatnonzero(part_of_text == number),
+                groups=int(np.sum(part_of_group == number)),
+            )
+            for number, (name, share) in enumerate(wanted.items())
+        ),
+    )
+
+
+def overlap(first: Pairs | Documents, second: Pairs | Documents, examples: int = 5) -> Overlap:
+    """Tell which sentences of `second` are in `first`; whole pairs, single sides, and nearly."""
+    known = set(chain.from_iterable(first.sides))
+    whole = set(zip(*first.sides, strict=True))
+    of_source = [text in known for text in second.sides[0]]
+    of_target = [text in known for text in second.sides[-1]] if len(second.sides) > 1 else []
+    loose = {alike(text) for text in known} - {""}
+    shared = dict.fromkeys(text for side in second.sides for text in side if text in known)
+    return Overlap(
+        first=first.name,
+        second=second.name,
+        pairs=sum(texts in whole for texts in zip(*second.sides, strict=True)),
+        sources=sum(of_source),
+        targets=sum(of_target),
+        alike=sum(
+            not exact and alike(text) in loose
+            for text, exact in zip(second.sides[0], of_source, strict=True)
+        ),
+        examples=tuple(shared)[:examples],
+    )
+
+
+def alike(text: str) -> str:
+    """Return a text without case, punctuation and spacing, to find near copies.
+
+    >>> alike("Ça va ?") == alike("ça, va!")
+    True
+    """
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _places(
+    corpus: Pairs | Documents, groups: Groups, seed: int, links: Links
+) -> Float[np.ndarray, " groups"]:
+    """Return u for each group."""
+    sides = corpus.sides if links == "both" else corpus.sides[:1]
+    lowest = np.full(groups.count, np.iinfo(np.uint64).max, dtype=np.uint64)
+    for side in sides:
+        np.minimum.at(lowest, groups.labels, _hashes(side, seed, b"name"))
+    # The representative enters by its own 64-bit name: two that meet in it share a place,
+    # which does no harm.
+    places = [_hash(int(name).to_bytes(8, "little"), seed, b"place") for name in lowest]
+    return np.array(places, dtype=np.float64) / 2.0**64
+
+
+def _hashes(texts: Sequence[str], seed: int, purpose: bytes) -> UInt64[np.ndarray, " texts"]:
+    found = (_hash(text.encode("utf-8"), seed, purpose) for text in texts)
+    return np.fromiter(found, np.uint64, count=len(texts))
+
+
+def _hash(content: bytes, seed: int, purpose: bytes) -> int:
+    key = seed.to_bytes(8, "little")
+    digest = hashlib.blake2b(content, digest_size=8, key=key, person=purpose)
+    return int.from_bytes(digest.digest(), "little")
+
+
+def _check(shares: Mapping[str, float], seed: int) -> None:
+    if not 0 <= seed < 2**64:
+        raise ConfigError("seed", f"is {seed}", expected="a number from 0 to 2⁶⁴ − 1")
+    total = sum(shares.values())
+    if not shares or min(shares.values()) <= 0 or abs(total - 1) > 1e-9:
+        raise ConfigError(
+            "shares",
+            f"are {', '.join(f'{name} {share:g}' for name, share in shares.items()) or 'none'} "
+            f"(together {total:g})",
+            expected="positive shares that are 1 together",
+        )
