@@ -50,6 +50,8 @@ class SelfAttention(nn.Module):
             self.query_norm = make_norm(self.head_width, norm)
             self.key_norm = make_norm(self.head_width, norm)
         self.dropout = config.dropout.attention
+        self.kernel: Callable[..., Tensor] = functional.scaled_dot_product_attention
+        """What computes softmax(qkᵀ/√d) v; training replaces it to draw its own dropout."""
 
     def forward(
         self, x: Stream, sight: Sight, cache: Cache | None = None, notes: Notes | None = None
@@ -58,7 +60,7 @@ class SelfAttention(nn.Module):
         queries, keys, values = self.project(x, sight)
         if cache is not None:
             keys, values = cache.extend(self.layer, keys, values)
-        read = functional.scaled_dot_product_attention(
+        read = self.kernel(
             queries,
             keys,
             values,

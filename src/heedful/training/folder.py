@@ -1,0 +1,143 @@
+"""A run is a folder.
+
+config.json     what was asked for
+manifest.json   what it ran on: data hashes, versions, machine, threads, and what was chosen
+metrics.jsonl   what happened, step by step; events/ the same for TensorBoard
+checkpoints/    the two newest
+result.json     how it ended
+run.lock        who is at work
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful.errors import InputError, RunError
+from heedful.machine import examine
+from heedful.model import parameter_count
+from heedful.training.config import TrainingConfig
+from heedful.training.durable import json_bytes, replace_bytes
+
+CONFIG, MANIFEST, RESULT = "config.json", "manifest.json", "result.json"
+CHECKPOINTS = "checkpoints"
+SPARE_BYTES = 64 * 2**20
+"""Room beyond the checkpoints: metrics, events, and what else the disk is for."""
+
+
+class RunFolder:
+    """The files of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.checkpoints = path / CHECKPOINTS
+
+    @property
+    def exists(self) -> bool:
+        """Whether a run was ever begun here."""
+        return (self.path / CONFIG).is_file()
+
+    def prepare(self) -> None:
+        """Make the folder, so that it can be locked."""
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(str(self.path), "is a file", expected="a folder for the run")
+        foreign = self.path.is_dir() and any(self.path.iterdir()) and not self._ours()
+        if foreign:
+            raise InputError(
+                str(self.path),
+                "holds other files",
+                expected="a new or empty folder",
+                way_out="choose another folder with --run",
+            )
+        try:
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(str(self.path), f"cannot be made ({error.strerror})") from None
+
+    def write(self, name: str, content: Any) -> None:
+        """Write one of the JSON files, whole or not at all."""
+        try:
+            replace_bytes(self.path / name, json_bytes(content))
+        except OSError as error:
+            raise RunError(
+                str(self.path / name), f"could not be written ({error.strerror})"
+            ) from None
+
+    def read(self, name: str) -> dict[str, Any]:
+        """Read one of the JSON files."""
+        path = self.path / name
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(
+                str(self.path),
+                f"is no run: it has no {name}",
+                way_out="start one with: heed train CONFIG.toml --run FOLDER",
+            ) from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise InputError(str(path), f"cannot be read ({str(error)[:100]})") from None
+        if not isinstance(content, dict):
+            raise InputError(str(path), "holds no object", expected="what a run wrote there")
+        return content
+
+    def config(self) -> TrainingConfig:
+        """Return what the run was asked to do."""
+        return TrainingConfig.of(self.read(CONFIG))
+
+    def check_room(self, config: TrainingConfig) -> None:
+        """Refuse to start where the checkpoints would not fit."""
+        copies = 3 + (1 if config.average is not None else 0)
+        needed = 3 * copies * 4 * parameter_count(config.model) + SPARE_BYTES
+        free = shutil.disk_usage(self.path).free
+        if free < needed:
+            raise RunError(
+                str(self.path),
+                f"has {free / 1e6:,.0f} MB of free disk",
+                expected=f"{needed / 1e6:,.0f} MB for three checkpoints",
+                way_out="make room, or choose another folder with --run",
+            )
+
+    def _ours(self) -> bool:
+        """Tell a run, or one that died before its config was written, from anything else."""
+        names = {entry.name for entry in self.path.iterdir()}
+        return self.exists or names <= {CHECKPOINTS, "run.lock", f".{CONFIG}.writing"}
+
+
+def manifest_of(
+    config: TrainingConfig, data: dict[str, Any], choices: dict[str, Any], ranks: int
+) -> dict[str, Any]:
+    """Return what a run ran on: what must be the same for the same bytes."""
+    machine = examine()
+    versions = {"heedful": machine.heedful, "python": machine.python, **machine.core}
+    for part in machine.parts:
+        versions |= part.versions
+    return {
+        "data": data,
+        "parameters": parameter_count(config.model),
+        "choices": choices,
+        "ranks": ranks,
+        "threads": torch.get_num_threads(),
+        "cpu": machine.cpu,
+        "cpu_features": list(machine.cpu_features),
+        "cores": machine.cores,
+        "system": machine.system,
+        "environment": {name: os.environ.get(name) for name in machine.threads},
+        "versions": versions,
+    }
+
+
+def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Return what is not as it was, of the things that decide the bits of a result."""
+    pairs = [(name, before, now) for name in ("ranks", "threads", "cpu", "choices")]
+    old, new = before.get("versions", {}), now.get("versions", {})
+    pairs += [(package, old, new) for package in ("heedful", "torch", "numpy", "python")]
+    return [
+        f"{name}: {then.get(name)} then, {today.get(name)} now"
+        for name, then, today in pairs
+        if then.get(name) != today.get(name)
+    ]

@@ -1,0 +1,325 @@
+"""Training from the first step to the last, through whatever happens in between.
+
+    train   begins a run in a new folder
+    resume  goes on from the newest whole checkpoint, as if nothing had been
+
+On one machine, with the same threads and precision, a run that was stopped, killed and resumed
+any number of times ends with the very bits of one that was not.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful.errors import HeedfulError, InputError, RunError
+from heedful.model import parameter_count
+from heedful.training import checkpoint
+from heedful.training.config import TrainingConfig
+from heedful.training.distribution import Alone, Strategy, join
+from heedful.training.feed import Feed, check_feed
+from heedful.training.folder import CONFIG, MANIFEST, RESULT, RunFolder, differences, manifest_of
+from heedful.training.hooks import Hooks, Progress, TrainingResult
+from heedful.training.lock import RunLock
+from heedful.training.metrics import Metrics
+from heedful.training.session import Session, Step, measured
+from heedful.training.signals import StopRequests
+from heedful.training.trial import Choice, Trial, choose, peak_flops
+
+NO_HOOKS = Hooks()
+
+
+def train(
+    config: TrainingConfig,
+    feed: Feed,
+    folder: Path,
+    *,
+    data: Mapping[str, str] | None = None,
+    hooks: Hooks = NO_HOOKS,
+    strategy: Strategy = "single",
+) -> TrainingResult:
+    """Begin a run in a folder that has none, and train until the end or a signal.
+
+    `data` are the hashes of what the batches were made from; they are kept, and compared when
+    the run is resumed.
+    """
+    run = RunFolder(folder)
+    if run.exists:
+        raise InputError(
+            str(folder),
+            "holds a run already",
+            expected="a new folder",
+            way_out=f"go on with it: heed resume {folder}; or choose another with --run",
+        )
+    return _run(run, config, feed, dict(data or {}), hooks, strategy)
+
+
+def resume(
+    folder: Path,
+    feed: Feed,
+    *,
+    data: Mapping[str, str] | None = None,
+    hooks: Hooks = NO_HOOKS,
+    strategy: Strategy = "single",
+) -> TrainingResult:
+    """Go on with a run from its newest whole checkpoint, or from the start if it has none."""
+    run = RunFolder(folder)
+    return _run(run, run.config(), feed, dict(data or {}), hooks, strategy)
+
+
+def _run(
+    run: RunFolder,
+    config: TrainingConfig,
+    feed: Feed,
+    data: dict[str, str],
+    hooks: Hooks,
+    strategy: Strategy,
+) -> TrainingResult:
+    known = {**data, "first batch": check_feed(feed, config.model), "batches": str(len(feed))}
+    place = join(strategy)
+    try:
+        with ExitStack() as stack:
+            requests = stack.enter_context(StopRequests())
+            stack.callback(place.close)
+            if place.first:
+                run.prepare()
+                stack.enter_context(RunLock(run.path))
+            ready = place.from_first(True)  # the others wait until the folder is theirs
+            assert ready
+            training = _Training(run, config, feed, place, hooks, known)
+            stack.callback(training.close)
+            return training.until_the_end(requests)
+    except OSError as error:
+        raise RunError(
+            str(error.filename or run.path),
+            f"could not be used ({error.strerror or error})",
+            expected="the checkpoints before it are whole",
+            way_out="repair that, then resume the run",
+        ) from None
+    except RuntimeError as error:
+        if place.ranks == 1 or isinstance(error, HeedfulError):
+            raise
+        reason = " ".join(str(error).split())[:160]
+        raise RunError(
+            f"rank {place.rank}",
+            f"lost the other processes ({reason})",
+            way_out="resume the run",
+        ) from None
+
+
+class _Training:
+    """One run at work: a session, its folder, and when to log, evaluate and save."""
+
+    def __init__(
+        self,
+        run: RunFolder,
+        config: TrainingConfig,
+        feed: Feed,
+        place: Alone,
+        hooks: Hooks,
+        data: dict[str, str],
+    ) -> None:
+        self.run, self.config, self.feed = run, config, feed
+        self.place, self.hooks = place, hooks
+        if place.first:
+            run.check_room(config)
+        before = self._manifest_before(data)
+        threads = config.compute.threads or before.get("threads")
+        if threads:
+            torch.set_num_threads(int(threads))
+        trial = self._chosen(before)
+        self.choice = trial.chosen
+        self.notes: list[str] = []
+        self._describe(before, data, trial)
+        found = checkpoint.newest(run.checkpoints)
+        if found.contents is None and before.get("initial") and hooks.initial is None:
+            raise InputError(
+                str(run.path),
+                "has no whole checkpoint, and began from weights that were given to it",
+                way_out="give these weights again",
+            )
+        self.session = Session(config, feed, place, self.choice, hooks.initial)
+        self.skipped = found.skipped
+        self.saved = found.path
+        self.resumed_from: int | None = None
+        if found.contents is not None:
+            self.notes += self.session.restore(found.contents)
+            self.resumed_from = self.session.step
+        self.metrics = None
+        if place.first:
+            checkpoint.sweep(run.checkpoints)
+            self.metrics = Metrics(run.path, self.session.step, tensorboard=config.tensorboard)
+        self.peak = peak_flops()
+        self.started, self.read, self.flops = time.perf_counter(), 0, 0
+        self.last: Step | None = None
+
+    def until_the_end(self, requests: StopRequests) -> TrainingResult:
+        """Train until the steps are taken, an evaluation says enough, or a signal is heard."""
+        session, config = self.session, self.config
+        ended = self._over()
+        self.started = time.perf_counter()
+        while not ended:
+            step = session.take_step(requests.number)
+            self.last = step
+            self.read += step.real
+            self.flops += step.flops
+            self._tell(step)
+            last = session.step == config.steps
+            if self.hooks.evaluate and (last or session.step % config.evaluate_every == 0):
+                self._evaluate()
+            ended = self._over()
+            if not ended and step.heard:
+                ended = signal.Signals(min(step.heard, 15)).name
+            if ended or session.step % config.save_every == 0:
+                self._save()
+        if self.saved is None or checkpoint.step_of(self.saved) != session.step:
+            self._save()
+        return self._result(ended)
+
+    def close(self) -> None:
+        """End threads and files."""
+        self.session.close()
+        if self.metrics is not None:
+            self.metrics.close()
+
+    def _over(self) -> str:
+        evaluations = self.session.evaluations
+        fresh = evaluations and evaluations[-1].step == self.session.step
+        if fresh and self.hooks.stop is not None and self.hooks.stop(evaluations):
+            return "evaluation"
+        return "steps" if self.session.step >= self.config.steps else ""
+
+    def _tell(self, step: Step) -> None:
+        session, config = self.session, self.config
+        seconds = max(time.perf_counter() - self.started, 1e-9)
+        taken = session.step - (self.resumed_from or 0)
+        if self.hooks.report is not None:
+            self.hooks.report(
+                Progress(
+                    step=session.step,
+                    steps=config.steps,
+                    epoch=session.batch // len(self.feed),
+                    loss=step.loss,
+                    gradient_norm=step.gradient_norm,
+                    rate_share=step.rate_share,
+                    tokens_per_second=self.read / seconds,
+                    utilisation=self.flops / seconds / self.peak,
+                    seconds_left=seconds / taken * (config.steps - session.step),
+                )
+            )
+        due = session.step % config.log_every == 0 or session.step in (1, config.steps)
+        if self.metrics is not None and due:
+            self.metrics.write(
+                session.step,
+                {
+                    "epoch": session.batch / len(self.feed),
+                    "loss": step.loss,
+                    "gradient_norm": step.gradient_norm,
+                    "learning_rate": config.optimiser.learning_rate * step.rate_share,
+                    "tokens": session.tokens,
+                    "seconds": seconds,
+                    "tokens_per_second": self.read / seconds,
+                },
+            )
+
+    def _evaluate(self) -> None:
+        assert self.hooks.evaluate is not None
+        made = self.session.evaluate(self.hooks.evaluate)
+        if self.metrics is not None:
+            self.metrics.write(made.step, {"evaluation": made.values})
+
+    def _save(self) -> None:
+        contents = self.session.contents()  # every rank gives its part
+        if self.place.first:
+            self.saved = checkpoint.save(self.run.checkpoints, contents, self.config.model)
+        else:
+            self.saved = self.run.checkpoints / f"{checkpoint.PREFIX}{self.session.step:08d}"
+
+    def _manifest_before(self, data: dict[str, str]) -> dict[str, Any]:
+        """Return the manifest of a run that is resumed, after its data is found to be the same."""
+        if not self.run.exists:
+            return {}
+        before = self.run.read(MANIFEST)
+        old = before.get("data", {})
+        changed = sorted(name for name in old.keys() | data if old.get(name) != data.get(name))
+        if changed:
+            name = changed[0]
+            raise InputError(
+                f"data: {name}",
+                f"is {data.get(name, 'missing')!s:.20}",
+                expected=f"{old.get(name, 'nothing')!s:.20}, as when the run began",
+                way_out="resume with the data and config with which the run began",
+            )
+        return before
+
+    def _chosen(self, before: dict[str, Any]) -> Trial:
+        if before:
+            chosen = Choice(**before["choices"])
+            return Trial(chosen=chosen, seconds=before.get("trial", {}), reason="as before")
+        machine_threads = torch.get_num_threads()
+        trial = choose(
+            self.config.compute,
+            self.config.steps,
+            machine_threads,
+            lambda choice: measured(self.config, self.feed, choice),
+            lanes_possible=self.place.ranks == 1 and not torch.cuda.is_available(),
+        )
+        return Trial(
+            chosen=Choice(**self.place.from_first(asdict(trial.chosen))),
+            seconds=trial.seconds,
+            reason=trial.reason,
+        )
+
+    def _describe(self, before: dict[str, Any], data: dict[str, str], trial: Trial) -> None:
+        """Write what the run is and runs on; or note what differs from when it began."""
+        now = manifest_of(self.config, data, asdict(self.choice), self.place.ranks)
+        now |= {"trial": trial.seconds, "reason": trial.reason}
+        now["initial"] = self.hooks.initial is not None
+        if before:
+            self.notes += differences(before, now)
+        elif self.place.first:
+            self.run.write(MANIFEST, now)
+            # The config comes last: a folder with one is a run that can be resumed.
+            self.run.write(CONFIG, self.config.to_dict())
+
+    def _result(self, ended: str) -> TrainingResult:
+        session, seconds = self.session, time.perf_counter() - self.started
+        assert self.saved is not None
+        result = TrainingResult(
+            run=str(self.run.path),
+            finished=ended in ("steps", "evaluation"),
+            stopped_by=ended,
+            step=session.step,
+            epoch=session.batch / len(self.feed),
+            loss=None if self.last is None else self.last.loss,
+            evaluations=tuple(session.evaluations),
+            tokens=session.tokens,
+            seconds=seconds,
+            tokens_per_second=self.read / max(seconds, 1e-9),
+            utilisation=self.flops / max(seconds, 1e-9) / self.peak,
+            parameters=parameter_count(self.config.model),
+            computed_as=self.choice.name,
+            checkpoint=str(self.saved),
+            weights_sha256=self._weights_hash(),
+            resumed_from=self.resumed_from,
+            skipped=self.skipped,
+            notes=tuple(self.notes),
+        )
+        if self.place.first:
+            self.run.write(RESULT, result.to_dict())
+        return result
+
+    def _weights_hash(self) -> str:
+        assert self.saved is not None
+        if not self.place.first:
+            return ""
+        manifest = json.loads((self.saved / "manifest.json").read_text("utf-8"))
+        return str(manifest["files"]["model.safetensors"]["sha256"])
