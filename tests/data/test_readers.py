@@ -192,6 +192,12 @@ def test_files_are_told_by_name_and_by_their_lines(tmp_path: Path) -> None:
     assert "each of the first 3 lines has 2" in pairs.notes[0]
     assert isinstance(read_corpus(written(tmp_path, "b.txt", *ENGLISH)), Documents)
     assert isinstance(read_corpus(columns, Reading(format="text")), Documents)
+    with pytest.raises(InputError, match=r"source: is for pairs, but b\.txt holds documents"):
+        read_corpus(tmp_path / "b.txt", Reading(source="fr"))
+    lines = written(tmp_path, "c.jsonl", '{"question": "un", "answer": "one"}')
+    turned = read_corpus(lines, Reading(languages=("fr", "en"), source="en"))
+    assert isinstance(turned, Pairs)
+    assert (turned.sources, turned.languages) == (("one",), ("en", "fr"))
     with pytest.raises(InputError, match="a parallel corpus has two"):
         read_corpus(columns, Reading(format="parallel"))
 

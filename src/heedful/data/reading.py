@@ -89,13 +89,22 @@ def read_corpus(path: Path, reading: Reading = AS_FOUND) -> Documents | Pairs:
             path, languages=languages, source=source, columns=reading.columns, limits=limits
         )
     elif kind == "jsonl":
-        corpus = read_json_lines(path, fields=reading.fields, source=source, limits=limits)
+        corpus = read_json_lines(path, fields=reading.fields, limits=limits)
+        if isinstance(corpus, Pairs):
+            corpus = replace(corpus, languages=languages or corpus.languages)
+            corpus = corpus if source is None else corpus.from_language(source)
     elif kind == "po":
         corpus = read_po(path, languages=languages, source=source, limits=limits)
     elif kind == "tmx":
         corpus = read_tmx(path, languages=languages, source=source, limits=limits)
     else:
         corpus = read_text(path, unit=reading.unit, limits=limits)
+    if isinstance(corpus, Documents) and (source or languages):
+        raise InputError(
+            "source" if source else "languages",
+            f"is for pairs, but {shown(corpus.name)} holds documents",
+            way_out="leave it out, or say what the file is with --format",
+        )
     return replace(corpus, notes=(reason, *corpus.notes)) if reason else corpus
 
 
