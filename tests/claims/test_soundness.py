@@ -75,6 +75,15 @@ FALSE: dict[str, dict[str, Any]] = {
         "expect": "s + t <= 6 for all s, t where s < 3 and t < 6",
         "where": {"T": 1},
     },
+    "a wave that is low at round scales": {
+        "expect": "sin(beta) <= 0.99", "where": {"beta": "large"},
+    },
+    "large beyond a hundred million": {
+        "expect": "beta <= 1e30", "where": {"beta": "large"},
+    },
+    "any number beyond the usual ones": {
+        "expect": "x <= 500", "where": {"x": "any"},
+    },
     "noise that grows with the scale": {
         "expect": "P(c ≈ (v_a + v_b)/2 within 0.1) >= 0.95",
         **ISOTROPIC, "query": "beta (mu_a + mu_b)", "where": {"n": 2, "beta": "large"},

@@ -31,6 +31,7 @@ from heedful.claims.search import (
     Survey,
     all_cases,
     fails_for_good,
+    holds_throughout,
     inexact,
     outcome_of,
     survey,
@@ -154,6 +155,10 @@ def _survived(problem: Problem, found: Survey, deadline: float) -> Decision:
         return _refuted(problem, replace(found, failures=[narrow]))
     if _leans_on_rounding(problem, found):
         reason = "The two sides are equal up to rounding, and no proof of their equality was found."
+        return "undecided", Evidence(method="search", statement=reason), None
+    rng = np.random.default_rng(problem.claim.seed)
+    if problem.large and not holds_throughout(problem, found.cases, rng):
+        reason = f"It holds at many large {problem.large[0]}, but not at all of them."
         return "undecided", Evidence(method="search", statement=reason), None
     numbers: dict[str, Any] = {}
     if found.thresholds:

@@ -30,6 +30,9 @@ MOST_EVALUATIONS = 1500
 UNSURE = 1e-6
 FARTHER = (1e2, 1e3, 1e4)
 """Scales at which a claim about a large symbol must go on failing to be refuted."""
+BETWEEN, MOST_BETWEEN = 192, 8
+"""How often, and in how many cases, a claim that survived is tried between the scales."""
+BEYOND = (1e6, 1e12, 1e40)
 INEXACT = ("unit vector", "distribution", "orthonormal")
 
 
@@ -111,7 +114,7 @@ def survey(problem: Problem, deadline: float) -> Survey:
             if float(np.max(outcome.truth.gap)) > -UNSURE:
                 found.close.append(eventual)
             starts.add(eventual, outcome)
-    found.complete = no_value is None and len(combinations) == math.prod(
+    found.complete = len(combinations) == math.prod(
         len(domain.numbers) for domain in problem.domains.values() if isinstance(domain, Values)
     )
     if not found.failures and not equations_only(problem):
@@ -208,6 +211,26 @@ def fails_for_good(problem: Problem, case: Case) -> bool:
             return False
         gaps.append(float(np.max(outcome.truth.gap)))
     return min(gaps) >= 0.99 * gaps[0]
+
+
+def holds_throughout(problem: Problem, cases: list[Case], rng: np.random.Generator) -> bool:
+    """Tell whether a claim about a large symbol also holds between and far beyond the scales.
+
+    A sine below its crest at nine scales, or a bound of 1e30, is not a claim that holds.
+    """
+    symbol = problem.large[0]
+    chosen = cases[:: max(1, len(cases) // MOST_BETWEEN)]
+    between = 10 ** rng.uniform(3, 4, size=BETWEEN // len(chosen))
+    scales = [*between] if inexact(problem) else [*between, *BEYOND]
+    for case in chosen:
+        for value in scales:
+            at = case.with_scalars(**vanishing(problem, value), **{symbol: float(value)})
+            try:
+                if outcome_of(problem, at).holds is False:
+                    return False
+            except NoValueError:
+                break
+    return True
 
 
 def inexact(problem: Problem) -> bool:

@@ -53,8 +53,9 @@ class Interval:
         high = self.high if math.isfinite(self.high) else max(1e3, self.low + 1e3)
         middle = [(low + high) / 2]
         random = list(rng.uniform(low, high, size=count))
-        candidates = sorted((x for x in simple if self.contains(x)), key=abs)
-        candidates += [*ends, *middle, *random]
+        plain = sorted((x for x in simple if self.contains(x)), key=abs)
+        far = [x for x in (1e3, -1e3, 1e6) if self.contains(x) and not ends]
+        candidates = [*plain[: count - 5], *far, *ends, *middle, *plain[count - 5 :], *random]
         if self.integer:
             candidates = [float(round(x)) for x in candidates]
         kept = list(dict.fromkeys(x for x in candidates if self.contains(x)))
