@@ -22,6 +22,7 @@ from heedful.claims.sheet_writing import toml_lines
 from heedful.claims.verdict import Counterexample, Evidence, Repair, Verdict, Word
 from heedful.report.claims_page import claims_page
 from heedful.report.claims_views import check_tables, explanation_tables, verdict_figure
+from heedful.report.terminal import print_all
 
 NASTY = "<script>alert(1)</script> & [red]x[/red] \"'{{ 7 * 7 }} \\ =1+1"
 
@@ -103,7 +104,7 @@ def test_any_sentence_survives_the_way_through_junit_and_csv(says: str) -> None:
 def test_csv_has_a_row_for_what_cannot_be_read() -> None:
     rows = list(csv.DictReader(io.StringIO(csv_text(report_of(REFUTED, problems=(PROBLEM,))))))
     assert [row["verdict"] for row in rows] == ["refuted", "unreadable"]
-    assert rows[0]["number"] == "off by 0.2"
+    assert rows[0]["number"] == "fails by 0.2"
     assert rows[0]["repair"] == "Multiply the query by 6."
     assert rows[0]["seconds"] == "0.250"
 
@@ -136,11 +137,29 @@ def test_an_explanation_ends_with_lines_to_paste() -> None:
     (claim,) = load_sheet('[[claim]]\nid = "no"\nexpect = "1 = 2"\nkeys = "orthonormal"\n').claims
     shown = text_of(explanation_tables(Explanation(claim=claim, verdict=REFUTED)))
     assert 'keys = "orthonormal"' in shown
-    assert "see it: heed attend --n 3 --query 1 1 0" in shown
+    assert "\n    heed attend --n 3 --query 1 1 0\n" in shown
     pasted = "\n".join(line.strip() for line in shown.splitlines()[-2:])
     assert REFUTED.repair is not None
     assert tomllib.loads(pasted) == REFUTED.repair.changes
     assert toml_lines(REFUTED.repair.changes) == pasted
+
+
+def test_what_is_to_be_pasted_is_not_wrapped_in_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    (claim,) = load_sheet('[[claim]]\nid = "no"\nexpect = "1 = 2"\n').claims
+    print_all(explanation_tables(Explanation(claim=claim, verdict=REFUTED)))
+    assert "\n    heed attend --n 3 --query 1 1 0\n" in capsys.readouterr().out
+
+
+def test_a_repair_names_the_field_that_it_leaves_out() -> None:
+    changes = {"query": None, "heads": ("k_a", "k_b"), "expect": ("1 = 1",)}
+    assert toml_lines(changes).splitlines() == [
+        "# without query",
+        'heads = ["k_a", "k_b"]',
+        'expect = "1 = 1"',
+    ]
 
 
 def test_a_figure_is_drawn_where_there_is_something_to_see() -> None:

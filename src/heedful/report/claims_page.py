@@ -5,6 +5,7 @@ Everything that a sheet says is escaped by jinja2; nothing of it becomes markup.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from heedful import __version__
 from heedful.claims.check_report import WORDS, CheckReport, SheetSummary
 from heedful.claims.exports import decisive, looked_at
+from heedful.claims.language.names import with_letters
 from heedful.claims.sheet_writing import toml_lines
 from heedful.claims.verdict import Verdict
 from heedful.report.claims_views import sides
-from heedful.report.terminal import number
+from heedful.report.terminal import number, sentence
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Bar:
     """One entry of both sides of a counterexample, with lengths in percent."""
 
     entry: int
+    """Counted from 0, as keys are."""
     left: str
     right: str
     left_length: float
@@ -50,6 +53,7 @@ def claims_page(report: CheckReport, title: str = "Claims, checked") -> str:
     )
     environment.filters |= {"toml": toml_lines, "decisive": decisive, "bars": _bars}
     environment.filters |= {"short": _short, "anchor": _anchor, "looked_at": looked_at}
+    environment.filters |= {"sentence": sentence, "letters": with_letters}
     known = {f"{verdict.sheet}/{verdict.id}": verdict for verdict in report.claims}
     return environment.get_template("claims.html.j2").render(
         title=title,
@@ -90,7 +94,7 @@ def _bars(verdict: Verdict) -> list[Bar]:
             round(100 * abs(left) / longest, 2),
             round(100 * abs(right) / longest, 2),
         )
-        for place, (left, right) in enumerate(pairs, 1)
+        for place, (left, right) in enumerate(pairs)
     ]
 
 
@@ -100,6 +104,8 @@ def _short(value: Any) -> str:
         return str(value)
     if isinstance(value, int | float) or (hasattr(value, "dtype") and value.ndim == 0):
         return number(value, 6)
+    if isinstance(value, Mapping):
+        return "; ".join(f"{_short(item)} for {name}" for name, item in value.items())
     if isinstance(value, list | tuple) or hasattr(value, "tolist"):
         items = [_short(item) for item in list(value)[:16]]
         return "[" + ", ".join(items) + (", …]" if len(value) > 16 else "]")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,19 +12,16 @@ from rich.padding import Padding
 from rich.text import Text
 
 from heedful.claims.check_report import CheckReport, Explanation
-from heedful.claims.claim import Claim
 from heedful.claims.exports import decisive, looked_at
-from heedful.claims.sheet_writing import toml_lines
+from heedful.claims.sheet_writing import setting_text, toml_lines
 from heedful.claims.verdict import Counterexample, Verdict
 from heedful.report.drawing import BLUE, GREEN, ORANGE, house_style, new_figure
-from heedful.report.terminal import number, table
+from heedful.report.terminal import number, table, verbatim
 
 COLOURS = {"proved": "green", "supported": "cyan", "refuted": "bold red", "undecided": "yellow"}
 MOST_BARS = 24
-SETTING = (
-    "given", "keys", "means", "covariance", "values", "scale", "query", "heads", "sequence",
-    "matrices", "positions", "where", "let",
-)  # fmt: skip
+REPEATED = ("left", "right", "gap")
+"""Figures of the evidence that its counterexample shows again."""
 
 
 def check_tables(record: CheckReport) -> Iterator[RenderableType]:
@@ -70,10 +66,10 @@ def explanation_tables(record: Explanation) -> Iterator[RenderableType]:
     yield from _paragraph("", claim.says)
     for formula in claim.expect:
         yield from _paragraph("expects", formula)
-    setting = _setting(claim)
+    setting = setting_text(claim)
     if setting:
         yield from _paragraph("", "setting:")
-        yield Padding(Text(setting), (0, 0, 0, 4))
+        yield verbatim(setting, 4)
     yield from _paragraph("source", claim.source)
     yield Text()
     yield Text.assemble("verdict: ", (verdict.verdict, COLOURS[verdict.verdict]))
@@ -81,7 +77,8 @@ def explanation_tables(record: Explanation) -> Iterator[RenderableType]:
     for place, step in enumerate(verdict.evidence.steps, 1):
         yield from _paragraph("", f"{place}. {step}")
     for name, value in verdict.evidence.numbers.items():
-        yield from _paragraph("", f"{name} = {_value(value)}")
+        if verdict.counterexample is None or name not in REPEATED:
+            yield from _paragraph("", f"{name} = {_value(value)}")
     if verdict.counterexample is not None:
         yield Text()
         yield from _counterexample(verdict)
@@ -89,7 +86,7 @@ def explanation_tables(record: Explanation) -> Iterator[RenderableType]:
         yield Text()
         yield Text.assemble("repair: ", (verdict.repair.statement, "bold"))
         yield from _paragraph("then it is", verdict.repair.verdict)
-        yield Padding(Text(toml_lines(verdict.repair.changes), style="cyan"), (0, 0, 0, 4))
+        yield verbatim(toml_lines(verdict.repair.changes), 4, style="cyan")
 
 
 def verdict_figure(verdict: Verdict) -> Figure | None:
@@ -123,7 +120,7 @@ def _sides_figure(verdict: Verdict, pairs: list[tuple[float, float]]) -> Figure:
     with house_style():
         figure = new_figure(7.2, 3.2)
         axes = figure.add_subplot()
-        entries = np.arange(1, len(pairs) + 1)
+        entries = np.arange(len(pairs))  # counted from 0, as keys are
         axes.bar(entries - 0.2, [x for x, _ in pairs], width=0.38, color=BLUE, label="left side")
         axes.bar(entries + 0.2, [y for _, y in pairs], width=0.38, color=ORANGE, label="right side")
         axes.set_xticks(entries)
@@ -168,27 +165,15 @@ def _counterexample(verdict: Verdict) -> Iterator[RenderableType]:
     case = verdict.counterexample
     assert case is not None
     said = case.statement in verdict.evidence.statement
-    yield Text.assemble("counterexample: ", ("as above" if said else case.statement, "bold"))
+    yield Text.assemble("counterexample:", ("" if said else f" {case.statement}", "bold"))
     for name, value in case.symbols.items():
         yield from _paragraph("", f"{name} = {_value(value)}")
     yield from _paragraph("left side", _value(case.left))
     yield from _paragraph("right side", _value(case.right))
-    yield from _paragraph("off by", number(case.gap))
+    yield from _paragraph("fails by", number(case.gap))
     if case.command:
-        yield from _paragraph("see it", case.command)
-
-
-def _setting(claim: Claim) -> str:
-    """Return the fields that differ from their defaults, as the sheet writes them."""
-    written: dict[str, Any] = {}
-    for item in fields(claim):
-        if item.name not in SETTING:
-            continue
-        default = item.default_factory() if item.default_factory is not MISSING else item.default
-        value = getattr(claim, item.name)
-        if value != default and value is not None:
-            written[item.name] = value
-    return toml_lines(written)
+        yield from _paragraph("", "see it:")
+        yield verbatim(case.command, 4)
 
 
 def _grounds(verdict: Verdict) -> str:
@@ -208,6 +193,8 @@ def _paragraph(label: str, content: str) -> Iterator[RenderableType]:
 
 def _value(value: Any) -> str:
     """Write a number, a vector or a matrix so that it can be copied."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{_value(item)} for {name}" for name, item in value.items())
     if isinstance(value, bool | str) or value is None:
         return str(value)
     if isinstance(value, int | float | np.generic):

@@ -10,7 +10,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 from rich.box import Box
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -38,7 +38,7 @@ def print_all(views: Iterable[RenderableType]) -> None:
         for view in views:
             if before is not None and (_is_table(view) or isinstance(before, Table)):
                 screen.print()
-            screen.print(view)
+            screen.print(view, crop=False)  # what is to be copied may be longer than a line
             before = view
     # A table pads its cells; nobody wants these blanks in a file or in a pasted example.
     lines = captured.get().split("\n")
@@ -71,6 +71,13 @@ def table(title: str, *columns: str, left: tuple[int, ...] = (0,)) -> Table:
 def paragraph(text: str, indent: int = 0) -> RenderableType:
     """Return a text that wraps at the width of the terminal, its lines indented alike."""
     return Padding(Text(text), (0, 0, 0, indent)) if indent else Text(text)
+
+
+def verbatim(text: str, indent: int = 0, style: str = "") -> RenderableType:
+    """Return lines to be copied: never wrapped, so that pasting them gives them back."""
+    lines = "\n".join(" " * indent + line for line in text.split("\n"))
+    # A console joins texts that it prints, and forgets that this one does not wrap; not in a group.
+    return Group(Text(lines, style=style, no_wrap=True, overflow="ignore"))
 
 
 def bullets(texts: Iterable[str], marks: Iterable[str] | None = None) -> Table:
