@@ -140,7 +140,7 @@ def newest(folder: Path) -> Found:
     for path in reversed(checkpoints(folder)):
         problem = damage(path)
         if problem is None:
-            return Found(path=path, contents=_read(path), skipped=skipped)
+            return Found(path=path, contents=read(path), skipped=skipped)
         skipped[path.name] = problem
     return Found(path=None, contents=None, skipped=skipped)
 
@@ -165,7 +165,8 @@ def sweep(folder: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _read(path: Path) -> Contents:
+def read(path: Path) -> Contents:
+    """Return what a checkpoint holds; ask `damage` first whether it is whole."""
     try:
         return Contents(
             model=safetensors.torch.load((path / "model.safetensors").read_bytes()),

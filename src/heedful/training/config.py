@@ -81,7 +81,7 @@ class TrainingConfig(Settings):
     """One training, completely.
 
     >>> from heedful.model.presets import preset
-    >>> TrainingConfig(model=preset("tiny"), steps=100).schedule.kind
+    >>> TrainingConfig(model=preset("tiny"), steps=1_000).schedule.kind
     'cosine'
     """
 
@@ -130,10 +130,12 @@ class TrainingConfig(Settings):
 
 
 def read_config(path: Path) -> TrainingConfig:
-    """Read a training from a TOML file.
+    """Read a training from a TOML file, in which nothing is left to its data."""
+    return config_of(read_values(path))
 
-    The table `[model]` is written out, or names a `preset` and what to change in it.
-    """
+
+def read_values(path: Path) -> dict[str, Any]:
+    """Read the settings of a TOML file as they are written, unchecked."""
     where = str(path)
     if not path.is_file():
         raise InputError(where, "there is no such file", expected="a TOML file was expected")
@@ -144,12 +146,11 @@ def read_config(path: Path) -> TrainingConfig:
             expected=f"at most {MAX_CONFIG_BYTES:,} are read",
         )
     try:
-        values = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InputError(where, f"is not UTF-8 (byte {error.start})") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(where, f"is not valid TOML ({error})") from None
-    return config_of(values)
 
 
 def config_of(values: dict[str, Any]) -> TrainingConfig:

@@ -24,6 +24,7 @@ IGNORE = -100
 """The target of a token whose successor is not learned."""
 
 
+@runtime_checkable
 class BatchArrays(Protocol):
     """Rows of token ids, what each should predict, and which document each belongs to."""
 

@@ -1,0 +1,31 @@
+"""`heed resume`: go on with a run as if nothing had happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from heedful.cli.output import JsonFlag
+from heedful.cli.train import StrategyFlag, finish, progress_line
+
+
+def resume(run: Path, *, strategy: StrategyFlag = "single", json: JsonFlag = False) -> int:
+    """Go on with a run from its newest whole checkpoint.
+
+    On the same machine, with the same threads, the result is the one that the run would have had
+    without the interruption, bit for bit. Damaged checkpoints are skipped, and named.
+
+    Examples:
+
+        heed resume runs/phrasebook
+    """
+    from heedful.studies.text_training import prepare
+    from heedful.training import Hooks
+    from heedful.training import resume as go_on
+    from heedful.training.evaluation import held_out_loss
+    from heedful.training.folder import CONFIG, RunFolder
+
+    made = prepare(RunFolder(run).read(CONFIG))
+    with progress_line() as report:
+        hooks = Hooks(evaluate=held_out_loss(made.held_out), report=report)
+        result = go_on(run, made.batches, data=made.hashes, hooks=hooks, strategy=strategy)
+    return finish(result, made.tokenizer, json=json)

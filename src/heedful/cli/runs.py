@@ -1,0 +1,47 @@
+"""`heed runs`: which runs there are, and what two of them do differently."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cyclopts import App
+
+from heedful.cli.output import JsonFlag, show
+
+app = App(
+    name="runs",
+    help="List runs, or compare two.",
+    help_format="plaintext",
+    result_action="return_value",
+)
+
+
+@app.default
+def runs(folder: Path = Path("runs"), *, json: JsonFlag = False) -> int:
+    """List the runs in a folder: how far they are, their last loss and evaluation.
+
+    Examples:
+
+        heed runs
+        heed runs my-runs --json
+    """
+    from heedful.report.training_views import list_tables
+    from heedful.training import list_runs
+
+    show(list_runs(folder), list_tables, json=json)
+    return 0
+
+
+@app.command
+def compare(first: Path, second: Path, *, json: JsonFlag = False) -> int:
+    """Show what differs between two runs: settings, data and machine, results.
+
+    Examples:
+
+        heed runs compare runs/adamw runs/muon
+    """
+    from heedful.report.training_views import comparison_tables
+    from heedful.training import compare_runs
+
+    show(compare_runs(first, second), comparison_tables, json=json)
+    return 0

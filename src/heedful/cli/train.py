@@ -1,0 +1,145 @@
+"""`heed train`: begin a training that a TOML file describes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from heedful.cli.output import JsonFlag, show
+
+if TYPE_CHECKING:
+    from heedful.training import TrainingResult
+
+StrategyFlag = Annotated[
+    Literal["single", "ddp", "fsdp"],
+    Parameter(help="How processes started by torchrun share the work: ddp or fsdp."),
+]
+
+
+def train(
+    config: Path,
+    *,
+    run: Annotated[
+        Path | None, Parameter(help="Folder of the run. [default: runs/NAME of the config]")
+    ] = None,
+    strategy: StrategyFlag = "single",
+    json: JsonFlag = False,
+) -> int:
+    """Train a decoder as a TOML file says; a run is a folder that can be resumed.
+
+    The file has `steps`, a table [model] (written out, or preset = "tiny" and changes), a table
+    [data] (source = "phrasebook", "biographies" or "files"), and what else you want to set.
+    Ctrl-C finishes the step and saves; a second Ctrl-C ends at once.
+
+    Examples:
+
+        heed train phrasebook.toml
+        heed train phrasebook.toml --run runs/first
+        torchrun --nproc-per-node 2 -m heedful train phrasebook.toml --strategy ddp
+    """
+    from heedful.studies.text_training import prepare
+    from heedful.training import Hooks, resume
+    from heedful.training import train as begin
+    from heedful.training.config import read_values
+    from heedful.training.evaluation import held_out_loss
+
+    folder = run or Path("runs") / config.stem
+    made = prepare(read_values(config))
+    # torchrun starts everybody again when one process died: then the run is there already.
+    again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    with progress_line() as report:
+        hooks = Hooks(evaluate=held_out_loss(made.held_out), report=report)
+        if again and (folder / "config.json").is_file():
+            result = resume(folder, made.batches, data=made.hashes, hooks=hooks, strategy=strategy)
+        else:
+            result = begin(
+                made.config,
+                made.batches,
+                folder,
+                data=made.hashes,
+                hooks=hooks,
+                strategy=strategy,
+            )
+    return finish(result, made.tokenizer, json=json)
+
+
+def finish(result: TrainingResult, tokenizer: Any, *, json: bool) -> int:
+    """Write the model of a finished run, show how it ended, and return the exit code."""
+    from heedful.report.training_views import result_tables
+
+    if result.weights_sha256:  # of several processes, the first one
+        if result.finished:
+            _write_model(Path(result.run), Path(result.checkpoint), tokenizer)
+        show(result, result_tables, json=json)
+    if result.finished:
+        return 0
+    return 128 + int(signal.Signals[result.stopped_by])
+
+
+def _write_model(run: Path, checkpoint: Path, tokenizer: Any) -> None:
+    """Put the trained decoder beside its tokenizer, where `heed model info RUN/model` finds it."""
+    from heedful.model import write_folder
+    from heedful.training.trained import trained_decoder
+
+    if not (run / "model").exists():
+        write_folder(trained_decoder(checkpoint), run / "model", tokenizer=tokenizer)
+
+
+@contextmanager
+def progress_line() -> Iterator[Any]:
+    """Show one line on stderr while the block trains; nothing when it is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    screen = Console(stderr=True)
+    if not screen.is_terminal or os.environ.get("RANK", "0") != "0":
+        yield None
+        return
+    with Progress(
+        BarColumn(bar_width=20),
+        TextColumn("{task.description}"),
+        console=screen,
+        transient=True,
+        auto_refresh=False,  # no thread of its own: it would take time from the lanes
+    ) as bar:
+        task = bar.add_task("starting")
+        shown = 0.0
+
+        def report(state: Any) -> None:
+            nonlocal shown
+            now = time.monotonic()
+            if now - shown < 0.25 and state.step < state.steps:
+                return
+            shown = now
+            text = (
+                f"step {state.step:,}/{state.steps:,}  loss {state.loss:.3f}  "
+                f"{state.tokens_per_second:,.0f} tokens/s  {state.utilisation:.0%} used  "
+                f"{_duration(state.seconds_left)} left"
+            )
+            bar.update(task, completed=state.step, total=state.steps, description=text)
+            bar.refresh()
+
+        yield report
+    sys.stderr.flush()
+
+
+def _duration(seconds: float) -> str:
+    """Write a duration as people read it.
+
+    >>> _duration(42.4), _duration(200), _duration(9000)
+    ('42 s', '3 min 20 s', '2 h 30 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
