@@ -287,7 +287,10 @@ def _proof_evidence(
         return Evidence(method="interval arithmetic", statement=statement, numbers=numbers)
     where = " and ".join(f"{name} in [{low:g}, {high:g}]" for name, (low, high) in ranges.items())
     cases = "the only case" if count == 1 else f"all {count} cases"
-    statement = f"Enclosed for all {where}." if where else f"Evaluated with certainty in {cases}."
+    if where:
+        statement = f"Enclosed for all {where}{'' if count == 1 else f', in {cases}'}."
+    else:
+        statement = f"Evaluated with certainty in {cases}."
     return Evidence(method="interval arithmetic", statement=statement)
 
 

@@ -51,11 +51,11 @@ class Repair(Record):
     """The smallest change found that makes a refuted claim hold."""
 
     kind: str
-    """scale, condition, order, mask, constant, tolerance, range, or relation."""
+    """scale, condition, heads, order, mask, constant, tolerance, range, or relation."""
     statement: str
     """The change in a sentence."""
     changes: dict[str, Any]
-    """The fields of the claim to replace, as they would stand in the sheet."""
+    """The fields of the claim to replace, as they would stand in the sheet; None: left out."""
     verdict: Word
     """What the repaired claim's verdict is: proved or supported."""
 
