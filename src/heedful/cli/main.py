@@ -43,6 +43,10 @@ VERBS = (
     ),
     Verb("explain", "explain:explain", "Print the reasoning behind one verdict."),
     Verb("model", "model:app", "Look into, convert, verify or fetch weights."),
+    Verb("data", "data:app", "Look into a corpus, or fetch a published one."),
+    Verb("train", "train:train", "Train a decoder as a TOML file says."),
+    Verb("resume", "resume:resume", "Go on with a run where it stopped."),
+    Verb("runs", "runs:app", "List runs, or compare two."),
     Verb("doctor", "doctor:doctor", "Show versions, threads, CPU features and optional parts."),
 )
 
