@@ -26,6 +26,7 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "a": "\a", "b"
            "f": "\f", "v": "\v"}  # fmt: skip
 
 _KEYWORD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,2}\])?)[ \t]*(?=\")")
+_BEGINS = re.compile(r'#|msgctxt|msgid[ \t"]')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(.)")
 _CHARSET = re.compile(r"charset=([\w-]+)", re.IGNORECASE)
@@ -98,12 +99,13 @@ def read_po(
 def _entries(file: TextFile, left_out: Counter[str]) -> Iterator[_Entry]:
     entry = _Entry()
     for number, raw in enumerate(file.lines(), start=1):
+        if not raw and not entry.parts:
+            continue  # most files have many blank lines, and some have nothing else
         line = raw.strip(" \t")
         if line.startswith("#~"):
             left_out["obsolete"] += line[2:].lstrip(" \t").startswith(("msgid ", 'msgid"'))
             continue
-        begins = line.startswith(("#", "msgctxt")) or re.match(r'msgid[ \t"]', line)
-        if entry.parts and (not line or (begins and entry.translated)):
+        if entry.parts and (not line or (_BEGINS.match(line) and entry.translated)):
             yield _finished(entry, file)
             entry = _Entry()
         if line.startswith("#,"):
