@@ -1,0 +1,196 @@
+"""One decoding step without modules: the equations of room `model`, for one token a row.
+
+A step of the decoder itself spends as much time in Python and in operators that prepare as in
+the products. Here the weights are taken out of their modules once, each product in its fastest
+form (`products`), and the loop over layers calls the kernels directly. Keys and values go to
+the same `Cache`, so that prompts are read by the decoder and continued here. Tests hold every
+kind of decoder to equal logits.
+
+With one new token, the queries of heads that share a key-value head see the same keys: they
+are stacked as if they were several tokens, and need no copies of the keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from heedful.errors import InputError
+from heedful.generation.products import Map, Precision, product
+from heedful.model import Cache, Decoder
+from heedful.model.blocks import ACTIVATIONS, Block
+from heedful.model.config import Alibi, Rotary, Sinusoidal
+from heedful.model.turning import Turn, alibi_slopes, sinusoidal_table
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """The maps of one block."""
+
+    attention_norm: Map
+    qkv: Map
+    query_norm: Map | None
+    key_norm: Map | None
+    output: Map
+    feed_forward_norm: Map
+    up: Map
+    down: Map
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """What this step's tokens see: worked out once for all layers."""
+
+    turn: Turn | None
+    mask: Tensor | None
+    """Boolean, or the logits' bias with −∞ for what is not seen."""
+
+
+class FastStep:
+    """From the last token of each row to the logits of the next, as the weights are now.
+
+    After training, make a new one: packed weights are copies.
+
+    >>> from heedful.model import preset
+    >>> decoder = Decoder(preset("tiny"), seed=0)
+    >>> cache, step = decoder.new_cache(batch=2), FastStep(decoder)
+    >>> step(torch.tensor([72, 101]), cache).shape, cache.length
+    (torch.Size([2, 256]), 1)
+    """
+
+    def __init__(self, decoder: Decoder, precision: Precision = "float32") -> None:
+        self.config = config = decoder.config
+        self.embedding = decoder.embedding.weight.detach()
+        self.places = self._place_table(decoder)
+        self.layers = [_layer(block, precision) for block in decoder.blocks]
+        self.norm = None if decoder.norm is None else _norm(decoder.norm)
+        head = decoder.embedding if decoder.head is None else decoder.head
+        self.head = product(head.weight, None, precision)
+        self.activation = ACTIVATIONS[config.feed_forward.activation]
+        self.gated = config.feed_forward.activation == "swiglu"
+        self.before = config.norm.placement == "pre"
+        self.columns = torch.arange(config.context, device=self.embedding.device)
+
+    @torch.inference_mode()
+    def __call__(
+        self, tokens: Int[Tensor, " rows"], cache: Cache
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """Return the logits after one more token in each row; the cache receives it."""
+        read = cache.check(len(tokens), 1, training=False)
+        if read >= self.config.context:
+            raise InputError(
+                "tokens",
+                f"has no room after {read} tokens",
+                expected=f"the context of this model is {self.config.context}",
+                way_out="ask for fewer tokens",
+            )
+        places = self.columns[read : read + 1]
+        if cache.padding is not None:
+            places = cache.length - cache.padding
+        stream, view = self._embedded(tokens, places), self._view(places, cache)
+        for number, layer in enumerate(self.layers):
+            seen = layer.attention_norm(stream) if self.before else stream
+            stream = stream + layer.output(self._read(number, layer, seen, view, cache))
+            if not self.before:
+                stream = layer.attention_norm(stream)
+            seen = layer.feed_forward_norm(stream) if self.before else stream
+            stream = stream + layer.down(self._inner(layer.up(seen)))
+            if not self.before:
+                stream = layer.feed_forward_norm(stream)
+        cache.advance(1)
+        return self.head(stream if self.norm is None else self.norm(stream))
+
+    def _read(
+        self, number: int, layer: _Layer, seen: Tensor, view: _View, cache: Cache
+    ) -> Float[Tensor, "rows width"]:
+        """Return what the heads of one layer read, side by side."""
+        config, rows = self.config, len(seen)
+        heads, kv_heads, width = config.attention.heads, config.kv_heads, config.head_width
+        vectors = layer.qkv(seen).view(rows, -1, width)
+        matched, values = vectors[:, : heads + kv_heads], vectors[:, heads + kv_heads :]
+        if layer.query_norm is not None and layer.key_norm is not None:
+            scaled = layer.query_norm(matched[:, :heads]), layer.key_norm(matched[:, heads:])
+            matched = torch.cat(scaled, dim=1)
+        if view.turn is not None:
+            matched = view.turn(matched.unsqueeze(1)).squeeze(1)
+        queries, keys = matched[:, :heads], matched[:, heads:]
+        all_keys, all_values = cache.extend(number, keys.unsqueeze(2), values.unsqueeze(2))
+        read = functional.scaled_dot_product_attention(
+            queries.reshape(rows, kv_heads, -1, width), all_keys, all_values, attn_mask=view.mask
+        )
+        return read.reshape(rows, -1)
+
+    def _inner(self, inner: Tensor) -> Tensor:
+        if not self.gated:
+            return self.activation(inner)
+        gate, value = inner.chunk(2, dim=-1)
+        return self.activation(gate).mul_(value)
+
+    def _embedded(self, tokens: Tensor, places: Tensor) -> Tensor:
+        stream = self.embedding[tokens]
+        if self.config.embedding_scale != 1.0:
+            stream = stream * self.config.embedding_scale
+        return stream if self.places is None else stream + self.places[places]
+
+    def _view(self, places: Tensor, cache: Cache) -> _View:
+        config, end = self.config, cache.length + 1
+        turn = mask = None
+        if isinstance(config.positions, Rotary):
+            turn = Turn.at(
+                places.unsqueeze(1), end, config.positions, config.head_width, self.embedding.dtype
+            )
+        if cache.padding is not None:
+            columns = torch.arange(end, device=places.device)
+            mask = columns >= cache.padding.view(-1, 1, 1, 1)
+        if isinstance(config.positions, Alibi):
+            mask = self._falling(end, mask)
+        return _View(turn=turn, mask=mask)
+
+    def _falling(self, end: int, mask: Tensor | None) -> Tensor:
+        """Return what ALiBi adds to the logits of the newest token, with the mask in it."""
+        dtype, device = self.embedding.dtype, self.embedding.device
+        distances = torch.arange(1 - end, 1, device=device, dtype=dtype)
+        slopes = alibi_slopes(self.config.attention.heads, dtype, device)
+        bias = slopes.view(-1, 1) * distances
+        bias = bias.view(1, self.config.kv_heads, -1, end)
+        return bias if mask is None else bias.masked_fill(~mask, -torch.inf)
+
+    def _place_table(self, decoder: Decoder) -> Tensor | None:
+        config, weight = decoder.config, decoder.embedding.weight
+        if decoder.positions is not None:
+            return decoder.positions.weight.detach()
+        if isinstance(config.positions, Sinusoidal):
+            return sinusoidal_table(
+                config.positions, config.context, config.width, weight.dtype, weight.device
+            )
+        return None
+
+
+def _layer(block: nn.Module, precision: Precision) -> _Layer:
+    assert isinstance(block, Block)
+    attention, feed_forward = block.attention, block.feed_forward
+    query_norm, key_norm = attention.query_norm, attention.key_norm
+    return _Layer(
+        attention_norm=_norm(block.attention_norm),
+        qkv=product(attention.qkv.weight, attention.qkv.bias, precision),
+        query_norm=None if query_norm is None else _norm(query_norm),
+        key_norm=None if key_norm is None else _norm(key_norm),
+        output=product(attention.output.weight, attention.output.bias, precision),
+        feed_forward_norm=_norm(block.feed_forward_norm),
+        up=product(feed_forward.up.weight, feed_forward.up.bias, precision),
+        down=product(feed_forward.down.weight, feed_forward.down.bias, precision),
+    )
+
+
+def _norm(module: nn.Module) -> Map:
+    weight = module.get_parameter("weight").detach()
+    shape, eps = tuple(weight.shape), module.eps
+    assert isinstance(eps, float)
+    if not isinstance(module, nn.LayerNorm):
+        return lambda x: torch.rms_norm(x, shape, weight, eps)
+    bias = None if module.bias is None else module.bias.detach()
+    return lambda x: torch.layer_norm(x, shape, weight, bias, eps)

@@ -1,0 +1,127 @@
+"""The front door: continue prompts by any method, at once or token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from heedful.errors import InputError
+from heedful.generation.beam import beam_search
+from heedful.generation.methods import Beams, Greedy, Method, Sampling, Stops
+from heedful.generation.products import Precision
+from heedful.generation.prompts import Prompts
+from heedful.generation.records import Continuation, GenerationResult, Step
+from heedful.generation.streaming import steps
+from heedful.model import Decoder
+
+GREEDY = Greedy()
+DEFAULT_STOPS = Stops()
+
+
+def generate(
+    decoder: Decoder,
+    prompts: Any,
+    *,
+    method: Method = GREEDY,
+    stops: Stops = DEFAULT_STOPS,
+    precision: Precision = "float32",
+    on_step: Callable[[Step], None] | None = None,
+) -> GenerationResult:
+    """Continue every prompt, a row of token ids each; rows may differ in length.
+
+    `on_step` is called with each new token of greedy decoding and sampling.
+
+    >>> from heedful.model import preset
+    >>> result = generate(Decoder(preset("tiny"), seed=0), [[72, 105], [7]], stops=Stops(tokens=3))
+    >>> [len(best.tokens) for (best,) in result.continuations]
+    [3, 3]
+    """
+    checked = Prompts.of(decoder.config, prompts, stops)
+    with _evaluating(decoder):
+        if isinstance(method, Beams):
+            if on_step is not None:
+                raise _no_stream()
+            continuations = beam_search(decoder, checked, method, precision)
+        else:
+            continuations = _collect(decoder, checked, method, precision, on_step)
+    return GenerationResult(
+        method=method.model_dump(),
+        limit=checked.limit,
+        precision=precision,
+        prompts=checked.rows,
+        continuations=continuations,
+    )
+
+
+def stream(
+    decoder: Decoder,
+    prompts: Any,
+    *,
+    method: Method = GREEDY,
+    stops: Stops = DEFAULT_STOPS,
+    precision: Precision = "float32",
+) -> Iterator[Step]:
+    """Return an iterator over the new tokens; what is wrong is said before the first.
+
+    >>> from heedful.model import preset
+    >>> decoder = Decoder(preset("tiny"), seed=0).eval()
+    >>> sum(len(step.tokens) for step in stream(decoder, [[1], [2, 3]], stops=Stops(tokens=4)))
+    8
+    """
+    checked = Prompts.of(decoder.config, prompts, stops)
+    if isinstance(method, Beams):
+        raise _no_stream()
+    if decoder.training:
+        raise InputError(
+            "decoder", "is in training mode, where dropout is active", way_out="call decoder.eval()"
+        )
+    return steps(decoder, checked, method, precision)
+
+
+def _collect(
+    decoder: Decoder,
+    prompts: Prompts,
+    method: Greedy | Sampling,
+    precision: Precision,
+    on_step: Callable[[Step], None] | None,
+) -> tuple[tuple[Continuation, ...], ...]:
+    samples = method.samples if isinstance(method, Sampling) else 1
+    count = len(prompts.rows) * samples
+    tokens: list[list[int]] = [[] for _ in range(count)]
+    values: list[list[float]] = [[] for _ in range(count)]
+    for step in steps(decoder, prompts, method, precision):
+        for row, token, value in zip(step.rows, step.tokens, step.log_probabilities, strict=True):
+            tokens[row].append(token)
+            values[row].append(value)
+        if on_step is not None:
+            on_step(step)
+    made = [
+        Continuation(
+            tokens=tuple(row),
+            log_probabilities=tuple(chosen),
+            score=sum(chosen),
+            finished=row[-1] in prompts.ends,
+        )
+        for row, chosen in zip(tokens, values, strict=True)
+    ]
+    return tuple(tuple(made[first : first + samples]) for first in range(0, count, samples))
+
+
+@contextmanager
+def _evaluating(decoder: Decoder) -> Iterator[None]:
+    """Switch dropout off, and back to what it was."""
+    training = decoder.training
+    decoder.eval()
+    try:
+        yield
+    finally:
+        decoder.train(training)
+
+
+def _no_stream() -> InputError:
+    return InputError(
+        "method",
+        "beam search changes its mind until the end, so that it cannot be streamed",
+        way_out="stream greedy decoding or sampling",
+    )

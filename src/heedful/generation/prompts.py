@@ -1,0 +1,105 @@
+"""Prompts of any lengths, checked and set side by side for one cache.
+
+Shorter prompts are padded on the left, so that all rows get their next token in one column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from heedful.errors import InputError
+from heedful.generation.methods import DEFAULT_TOKENS, Stops
+from heedful.model import Cache, Decoder, DecoderConfig
+
+
+@dataclass(frozen=True, eq=False)
+class Prompts:
+    """Rows of token ids that fit a model, and how far each may go on."""
+
+    rows: tuple[tuple[int, ...], ...]
+    limit: int
+    """New tokens at most; the longest prompt leaves room for them."""
+    ends: frozenset[int]
+    """Ids that end a text."""
+
+    @classmethod
+    def of(cls, config: DecoderConfig, prompts: Any, stops: Stops) -> Prompts:
+        """Check everything that a user can get wrong, before any work."""
+        rows = tuple(_row(config, number, row) for number, row in enumerate(_rows(prompts)))
+        for end in stops.ends:
+            if end >= config.vocabulary:
+                raise InputError(
+                    "stops.ends",
+                    f"holds the id {end}",
+                    expected=f"ids 0 to {config.vocabulary - 1} were expected",
+                )
+        longest = max(map(len, rows))
+        # The last new token is never read again, so it needs no place in the context.
+        room = config.context - longest + 1
+        if stops.tokens is not None and stops.tokens > room:
+            raise InputError(
+                "tokens",
+                f"{stops.tokens} new tokens do not fit after a prompt of {longest}",
+                expected=f"the context of this model is {config.context}",
+                way_out=f"ask for at most {room}, or shorten the prompt",
+            )
+        return cls(rows, stops.tokens or min(DEFAULT_TOKENS, room), frozenset(stops.ends))
+
+    def read(self, decoder: Decoder) -> tuple[Tensor, Cache]:
+        """Let the decoder read the prompts; return the logits of the next token, and the cache."""
+        longest = max(map(len, self.rows))
+        padding = [longest - len(row) for row in self.rows]
+        device = decoder.embedding.weight.device
+        tokens: Int[Tensor, "rows longest"] = torch.tensor(
+            [[0] * count + list(row) for count, row in zip(padding, self.rows, strict=True)],
+            device=device,
+        )
+        cache = decoder.new_cache(
+            len(self.rows), capacity=longest + self.limit - 1, padding=padding
+        )
+        hidden = decoder.hidden(tokens, cache=cache)
+        return decoder.logits(hidden[:, -1]), cache
+
+
+def _rows(prompts: Any) -> Sequence[Any]:
+    rows = prompts.tolist() if hasattr(prompts, "tolist") else prompts
+    if not isinstance(rows, Sequence) or isinstance(rows, str) or not rows:
+        raise InputError(
+            "prompts",
+            f"is {prompts!r:.60}",
+            expected="at least one row of token ids was expected",
+        )
+    return rows
+
+
+def _row(config: DecoderConfig, number: int, row: Any) -> tuple[int, ...]:
+    where = f"prompts[{number}]"
+    row = row.tolist() if hasattr(row, "tolist") else row
+    if not isinstance(row, Sequence) or isinstance(row, str):
+        raise InputError(where, f"is {row!r:.60}", expected="a row of token ids was expected")
+    if not row:
+        raise InputError(where, "is empty", expected="at least one token was expected")
+    for token in row:
+        if isinstance(token, bool) or not isinstance(token, int):
+            raise InputError(where, f"holds {token!r:.40}", expected="whole numbers were expected")
+        if not 0 <= token < config.vocabulary:
+            raise InputError(
+                where,
+                f"holds the id {token}",
+                expected=f"ids 0 to {config.vocabulary - 1} were expected",
+                way_out="use the tokenizer that belongs to this model",
+            )
+    if len(row) > config.context:
+        raise InputError(
+            where,
+            f"has {len(row)} tokens",
+            expected=f"the context of this model is {config.context}",
+            way_out="shorten the prompt",
+        )
+    return tuple(row)

@@ -1,0 +1,95 @@
+"""The fast step gives the logits of the decoder, for every kind of decoder."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from small_models import KINDS, random_decoder, random_rows
+from torch.nn import functional
+
+from heedful.errors import InputError
+from heedful.generation import FastStep
+from heedful.generation.products import product
+
+TOLERANCE = {torch.float64: (1e-10, 1e-12), torch.float32: (1e-4, 1e-5)}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("lengths", [[4], [3, 3, 3], [5, 1, 3]], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+@torch.inference_mode()
+def test_logits_are_those_of_the_decoder(kind: str, lengths: list[int], dtype: torch.dtype) -> None:
+    decoder = random_decoder(kind, dtype=dtype)
+    step = FastStep(decoder)
+    longest = max(lengths)
+    padding = [longest - length for length in lengths]
+    rows = random_rows(decoder, lengths)
+    filled = [[0] * (longest - len(row)) + row for row in rows]
+    slow, fast = (decoder.new_cache(len(rows), padding=padding) for _ in range(2))
+    for cache in (slow, fast):
+        decoder.hidden(torch.tensor(filled), cache=cache)
+    relative, absolute = TOLERANCE[dtype]
+    for tokens in random_rows(decoder, [len(rows)] * 8, seed=1):
+        expected = decoder(torch.tensor(tokens).unsqueeze(1), cache=slow)[:, 0]
+        found = step(torch.tensor(tokens), fast)
+        torch.testing.assert_close(found, expected, rtol=relative, atol=absolute)
+        rows = [[*row, token] for row, token in zip(rows, tokens, strict=True)]
+    assert fast.length == slow.length
+    torch.testing.assert_close(fast.keys, slow.keys, rtol=relative, atol=absolute)
+    for number, row in enumerate(rows):  # and those of the whole text, read without a cache
+        expected = decoder(torch.tensor([row]))[0, -1]
+        torch.testing.assert_close(found[number], expected, rtol=relative, atol=absolute)
+
+
+def test_a_full_context_is_refused() -> None:
+    decoder = random_decoder("llama")
+    cache, step = decoder.new_cache(1, capacity=100), FastStep(decoder)
+    for _ in range(decoder.config.context):
+        step(torch.tensor([1]), cache)
+    with pytest.raises(InputError, match="the context of this model is 24"):
+        step(torch.tensor([1]), cache)
+    with pytest.raises(InputError, match="cache has 1 rows"):
+        step(torch.tensor([1, 2]), cache)
+
+
+@given(
+    outputs=st.integers(1, 40),
+    inputs=st.integers(1, 40),
+    rows=st.integers(1, 5),
+    biased=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_products_of_any_shape_are_linear_maps(
+    outputs: int, inputs: int, rows: int, biased: bool, seed: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    weight = torch.randn(outputs, inputs, generator=generator)
+    bias = torch.randn(outputs, generator=generator) if biased else None
+    x = torch.randn(rows, inputs, generator=generator)
+    with torch.inference_mode():
+        found = product(weight, bias)(x)
+    torch.testing.assert_close(found, functional.linear(x, weight, bias), rtol=1e-4, atol=1e-5)
+
+
+@given(outputs=st.integers(1, 40), rows=st.integers(1, 5), seed=st.integers(0, 99))
+def test_int8_is_within_its_rounding(outputs: int, rows: int, seed: int) -> None:
+    inputs = 32
+    generator = torch.Generator().manual_seed(seed)
+    weight = torch.randn(outputs, inputs, generator=generator)
+    x = torch.randn(rows, inputs, generator=generator)
+    with torch.inference_mode():
+        found = product(weight, None, "int8")(x)
+    exact = functional.linear(x.double(), weight.double())
+    # Half a step for each weight and (one scale for all rows) a whole one for each input.
+    weight_step = weight.abs().amax(dim=1) / 127
+    input_step = (x.max().clamp(min=0) - x.min().clamp(max=0)) / 127
+    bound = x.abs().sum(dim=1, keepdim=True) * weight_step / 2
+    bound = bound + input_step * (weight.abs().sum(dim=1) + inputs * weight_step / 2)
+    assert bool(((found - exact).abs() <= bound * 1.001 + 1e-5).all())
+
+
+def test_int8_needs_float32() -> None:
+    with pytest.raises(InputError, match="int8 is made from float32 weights"):
+        FastStep(random_decoder("llama"), "int8")
