@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from heedful.claims.language.tree import Call, walk
 from heedful.claims.problem import Problem
 from heedful.claims.values import Value
 from heedful.claims.verdict import Counterexample
@@ -92,21 +93,36 @@ def _noise_command(problem: Problem, case: Any) -> str | None:
 
 
 def _command(problem: Problem, world: Any, worst: int) -> str | None:
-    """Return a `heed attend` command with the very numbers of the case."""
+    """Return a `heed attend` or `heed copyable` command with the very numbers of the case."""
     keys, query = world.families.get("k"), world.symbols.get("q") or world.symbols.get("q_1")
-    if keys is None or query is None or query.kind != "vector" or problem.sequence:
+    if keys is None or problem.sequence:
         return None
-    rows, wanted = _row(keys, worst), _row(query, worst)
-    n, d = rows.shape
-    if problem.claim.keys == "orthonormal":
-        source = f"--n {n}" if d == n else f"--n {n} --d {d}"
-    elif max(n, d) > MOST_KEYS:
+    source = _source(problem, _row(keys, worst))
+    if source is not None and query is None and _about_hulls(problem):
+        return f"heed copyable {source}"
+    if source is None or query is None or query.kind != "vector":
         return None
-    else:
-        source = "--keys '" + json.dumps([[_short(x) for x in row] for row in rows]) + "'"
-    numbers = " ".join(str(_short(x)) for x in wanted)
+    numbers = " ".join(str(_short(x)) for x in _row(query, worst))
     scale = f" --scale {problem.claim.scale}" if problem.claim.scale != 1 else ""
     return f"heed attend {source} --query {numbers}{scale}"
+
+
+def _about_hulls(problem: Problem) -> bool:
+    return any(
+        isinstance(node, Call) and node.function in ("copyable", "hull", "distance")
+        for tree in problem.expectations
+        for node in walk(tree)
+    )
+
+
+def _source(problem: Problem, rows: Any) -> str | None:
+    """Return the options that give a command these keys; None if they are too many to write."""
+    n, d = rows.shape
+    if problem.claim.keys == "orthonormal":
+        return f"--n {n}" if d == n else f"--n {n} --d {d}"
+    if max(n, d) > MOST_KEYS:
+        return None
+    return "--keys '" + json.dumps([[_short(x) for x in row] for row in rows]) + "'"
 
 
 def _of(value: Value | None, worst: int) -> Any:

@@ -89,8 +89,11 @@ def decisive(verdict: Verdict) -> str:
 
     Of a figure that depends on the case, such as β₀ for several n, the largest is shown.
     """
-    if verdict.counterexample is not None and math.isfinite(verdict.counterexample.gap):
-        return f"fails by {_short(verdict.counterexample.gap)}"
+    case = verdict.counterexample
+    if case is not None and case.left is None:
+        return ""  # a statement without two sides fails, but not by an amount
+    if case is not None and math.isfinite(case.gap):
+        return f"fails by {_short(case.gap)}"
     numbers = verdict.evidence.numbers
     if _is_number(numbers.get("left")) and _is_number(numbers.get("right")):
         return f"{_short(numbers['left'])} against {_short(numbers['right'])}"

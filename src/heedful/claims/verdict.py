@@ -43,7 +43,7 @@ class Counterexample(Record):
     statement: str
     """The case in a sentence."""
     command: str | None = None
-    """A `heed attend` command that shows it, where one can."""
+    """A `heed attend`, `heed noise` or `heed copyable` command that shows it, where one can."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

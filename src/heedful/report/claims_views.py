@@ -168,9 +168,10 @@ def _counterexample(verdict: Verdict) -> Iterator[RenderableType]:
     yield Text.assemble("counterexample:", ("" if said else f" {case.statement}", "bold"))
     for name, value in case.symbols.items():
         yield from _paragraph("", f"{name} = {_value(value)}")
-    yield from _paragraph("left side", _value(case.left))
-    yield from _paragraph("right side", _value(case.right))
-    yield from _paragraph("fails by", number(case.gap))
+    if case.left is not None:
+        yield from _paragraph("left side", _value(case.left))
+        yield from _paragraph("right side", _value(case.right))
+        yield from _paragraph("fails by", number(case.gap))
     if case.command:
         yield from _paragraph("", "see it:")
         yield verbatim(case.command, 4)
