@@ -47,6 +47,7 @@ VERBS = (
     Verb("train", "train:train", "Train a decoder as a TOML file says."),
     Verb("resume", "resume:resume", "Go on with a run where it stopped."),
     Verb("runs", "runs:app", "List runs, or compare two."),
+    Verb("generate", "generate:generate", "Let a model continue a text."),
     Verb("doctor", "doctor:doctor", "Show versions, threads, CPU features and optional parts."),
 )
 
