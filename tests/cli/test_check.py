@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from heedful.claims.collection import catalog
 from heedful.cli.main import main
 
 TRUE = """
@@ -135,6 +137,17 @@ def test_an_explanation_can_be_followed_to_the_end(
     query = f'query = "{changes["query"]}"'
     sheet.write_text(FALSE.replace('query = "k_a + k_b"', query), "utf-8")
     assert main(["check", str(sheet)]) == 0
+
+
+@pytest.mark.parametrize("verb", ["check", "explain"])
+def test_the_examples_of_the_help_name_claims_that_exist(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([verb, "--help"]) == 0
+    named = re.findall(r"\b([a-z]+/[a-z-]+)(?: |\n)", capsys.readouterr().out)
+    known = {f"{sheet.name}/{claim.id}" for sheet in catalog() for claim in sheet.claims}
+    assert named
+    assert set(named) <= known
 
 
 def test_watching_checks_again_until_it_is_interrupted(sheet: Path) -> None:

@@ -56,7 +56,7 @@ def check(
         heed check answers.toml --html answers.html
         heed check folder/ --csv grades.csv --junit results.xml --workers 2
         heed check draft.toml --watch
-        heed check --only foundations/shift --json
+        heed check --only foundations/softmax-shift --json
     """
     from heedful.claims.limits import Limits
     from heedful.claims.runner import Checker

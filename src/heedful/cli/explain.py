@@ -28,7 +28,7 @@ def explain(
 
     Examples:
 
-        heed explain foundations/shift
+        heed explain foundations/softmax-shift
         heed explain b --sheet answers.toml --figure b.svg
     """
     from heedful.claims.check_report import Explanation
