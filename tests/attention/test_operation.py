@@ -21,12 +21,19 @@ def by_loops(queries, keys, values, scale=1.0, mask=None):
         powers = []
         for column, key in enumerate(keys):
             seen = mask is None or mask[row][column]
-            powers.append(math.exp(scale * sum(a * b for a, b in zip(key, query))) if seen else 0.0)
+            powers.append(
+                math.exp(scale * sum(a * b for a, b in zip(key, query, strict=True)))
+                if seen
+                else 0.0
+            )
         total = sum(powers)
         alpha = [power / total if total else 0.0 for power in powers]
         weights.append(alpha)
         outputs.append(
-            [sum(a * v[i] for a, v in zip(alpha, values)) for i in range(len(values[0]))]
+            [
+                sum(a * v[i] for a, v in zip(alpha, values, strict=True))
+                for i in range(len(values[0]))
+            ]
         )
     return np.array(weights), np.array(outputs)
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import argparse
 import random
-import resource
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+
+from memory_peak import peak_megabytes
 
 from heedful.claims.language import FUNCTIONS, Limits, parse, show
 from heedful.errors import FormulaError
@@ -164,7 +165,7 @@ def main() -> int:
         if seconds > slowest:
             slowest, slowest_text = seconds, text
     total = time.perf_counter() - began
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    memory = peak_megabytes()
     for kind in KINDS:
         accepted, refused = (counts[kind.__name__, word] for word in ("accepted", "refused"))
         print(f"{kind.__name__:12} {accepted:7} accepted {refused:7} refused")

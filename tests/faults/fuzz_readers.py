@@ -16,7 +16,6 @@ import argparse
 import gzip
 import hashlib
 import random
-import resource
 import sys
 import tempfile
 import time
@@ -25,6 +24,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+
+from memory_peak import peak_megabytes
 
 from heedful.data.corpus import Documents, Pairs
 from heedful.data.groups import linked_groups
@@ -294,7 +295,7 @@ def main() -> int:
             flush=True,
         )
         worst = max(worst, slowest)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    memory = peak_megabytes()
     print(f"{chosen.count} files a reader, seed {chosen.seed}, at most {memory:.0f} MB")
     return int(worst > SLOWEST_ALLOWED or memory > MEMORY_ALLOWED)
 

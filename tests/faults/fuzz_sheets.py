@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import argparse
 import random
-import resource
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+
+from memory_peak import peak_megabytes
 
 from heedful.claims.sheet import Sheet, load_sheet
 from heedful.claims.sheet_fields import FIELDS
@@ -161,7 +162,7 @@ def main() -> int:
             if seconds > slowest:
                 slowest, slowest_sheet = seconds, content
     total = time.perf_counter() - began
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    memory = peak_megabytes()
     for kind in KINDS:
         words = ("accepted", "in part", "refused")
         found = [f"{counts[kind.__name__, word]:7} {word}" for word in words]

@@ -21,6 +21,7 @@ NOISY_SCALES = (1e3, 1e4, 1e5)
 
 
 def decide_noisy(problem: Problem, deadline: float) -> Decision:
+    """Judge a claim in which something is drawn from a distribution."""
     weakest: tuple[Case, statistics.Estimate] | None = None
     listed = all(
         isinstance(domain, Values) or (isinstance(domain, Array) and domain.random)

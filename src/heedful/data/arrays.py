@@ -71,11 +71,12 @@ def _check_file(path: Path, name: str) -> None:
 
 def _read_numpy(path: Path, name: str) -> dict[str, Any]:
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.lib.npyio.NpzFile):
-            with loaded:
-                return {entry: loaded[entry] for entry in loaded.files}
-        return {"": loaded}
+        with path.open("rb") as file:  # ours to close: NumPy leaves it open when it fails
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.lib.npyio.NpzFile):
+                with loaded:
+                    return {entry: loaded[entry] for entry in loaded.files}
+            return {"": loaded}
     except Exception as error:  # zipfile, struct, ValueError, EOFError: all mean the same here
         reason = str(error).split("\n")[0] or type(error).__name__
         if "allow_pickle" in reason or "Object arrays" in reason:
