@@ -24,6 +24,7 @@ extensions = [
     "records",
     "measurements",
     "constants",
+    "language",
 ]
 exclude_patterns = ["_build", "_ext"]
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+
+import console
 import docstrings
+import language
 import mathtext
 import measurements
 import pytest
@@ -10,6 +15,8 @@ import records
 from docutils.core import publish_doctree
 
 from heedful.attention import Attention
+from heedful.claims.claim import Claim
+from heedful.claims.language.functions import describe_functions
 
 
 def test_a_formula_stands_on_its_baseline() -> None:
@@ -65,6 +72,20 @@ def test_every_field_of_every_record_has_a_meaning() -> None:
         if not meaning
     ]
     assert not silent, f"fields without a docstring: {', '.join(silent)}"
+
+
+def test_every_function_of_the_language_is_on_its_page() -> None:
+    page = (console.ROOT / "docs" / "reference" / "formulas.md").read_text("utf-8")
+    shown = re.findall(r"^```\{functions\} (\w+)$", page, re.MULTILINE)
+    assert set(shown) == {kind for _, kind, _ in describe_functions()}
+    tables = "".join(language.function_table(kind) for kind in shown)
+    assert all(f"`{written}`" in tables for written, _, _ in describe_functions())
+
+
+def test_every_field_of_a_claim_has_a_meaning() -> None:
+    rows = language.field_table("heedful.claims.claim.Claim").splitlines()[2:]
+    assert len(rows) == len(fields(Claim))
+    assert not [row for row in rows if row.endswith("|  |")]
 
 
 def test_a_result_becomes_tables() -> None:

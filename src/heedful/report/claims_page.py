@@ -14,10 +14,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from heedful import __version__
 from heedful.claims.check_report import WORDS, CheckReport, SheetSummary
 from heedful.claims.exports import decisive, looked_at
-from heedful.claims.language.names import with_letters
 from heedful.claims.sheet_writing import toml_lines
 from heedful.claims.verdict import Verdict
-from heedful.report.claims_views import sides
+from heedful.report.claims_views import figure_name, sides
 from heedful.report.terminal import number, sentence
 
 
@@ -53,7 +52,7 @@ def claims_page(report: CheckReport, title: str = "Claims, checked") -> str:
     )
     environment.filters |= {"toml": toml_lines, "decisive": decisive, "bars": _bars}
     environment.filters |= {"short": _short, "anchor": _anchor, "looked_at": looked_at}
-    environment.filters |= {"sentence": sentence, "letters": with_letters}
+    environment.filters |= {"sentence": sentence, "figure_name": figure_name}
     known = {f"{verdict.sheet}/{verdict.id}": verdict for verdict in report.claims}
     return environment.get_template("claims.html.j2").render(
         title=title,

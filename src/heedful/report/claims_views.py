@@ -13,6 +13,7 @@ from rich.text import Text
 
 from heedful.claims.check_report import CheckReport, Explanation
 from heedful.claims.exports import decisive, looked_at
+from heedful.claims.language.names import with_letters
 from heedful.claims.sheet_writing import setting_text, toml_lines
 from heedful.claims.verdict import Counterexample, Verdict
 from heedful.report.drawing import BLUE, GREEN, ORANGE, house_style, new_figure
@@ -78,7 +79,7 @@ def explanation_tables(record: Explanation) -> Iterator[RenderableType]:
         yield from _paragraph("", f"{place}. {step}")
     for name, value in verdict.evidence.numbers.items():
         if verdict.counterexample is None or name not in REPEATED:
-            yield from _paragraph("", f"{name} = {_value(value)}")
+            yield from _paragraph("", f"{figure_name(name)} = {_value(value)}")
     if verdict.counterexample is not None:
         yield Text()
         yield from _counterexample(verdict)
@@ -87,6 +88,16 @@ def explanation_tables(record: Explanation) -> Iterator[RenderableType]:
         yield Text.assemble("repair: ", (verdict.repair.statement, "bold"))
         yield from _paragraph("then it is", verdict.repair.verdict)
         yield verbatim(toml_lines(verdict.repair.changes), 4, style="cyan")
+
+
+def figure_name(name: str) -> str:
+    """Return the name of a figure as people read it.
+
+    >>> figure_name("beta_0"), figure_name("half_width")
+    ('β₀', 'half width')
+    """
+    letters = with_letters(name)
+    return letters if letters != name else name.replace("_", " ")
 
 
 def verdict_figure(verdict: Verdict) -> Figure | None:

@@ -1,0 +1,63 @@
+"""The language of claims in tables, read from the code that implements it.
+
+    ```{functions} value
+    ```
+
+lists the functions of one kind; `{fields} heedful.claims.claim.Claim` the fields of a dataclass
+with their docstrings.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from docutils import nodes
+from records import markdown, meanings
+from sphinx.util.docutils import SphinxDirective
+
+from heedful.claims.language.functions import describe_functions
+
+
+def function_table(kind: str) -> str:
+    """Return the functions of one kind as a Markdown table."""
+    rows = [(written, says) for written, found, says in describe_functions() if found == kind]
+    if not rows:
+        raise ValueError(f"no function is of the kind {kind!r}")
+    lines = [f"| `{written}` | {markdown(says)} |" for written, says in rows]
+    return "\n".join(["| Written | Gives |", "|---|---|", *lines]) + "\n"
+
+
+def field_table(name: str) -> str:
+    """Return the fields of a dataclass, named by its full path, as a Markdown table."""
+    module, _, kind = name.rpartition(".")
+    found = meanings(getattr(importlib.import_module(module), kind))
+    lines = [f"| `{field}` | {markdown(meaning)} |" for field, meaning in found.items()]
+    return "\n".join(["| Field | Meaning |", "|---|---|", *lines]) + "\n"
+
+
+class Functions(SphinxDirective):
+    """The functions of one kind."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        return self.parse_text_to_nodes(function_table(self.arguments[0]))
+
+
+class Fields(SphinxDirective):
+    """The fields of one dataclass."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        return self.parse_text_to_nodes(field_table(self.arguments[0]))
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.add_directive("functions", Functions)
+    app.add_directive("fields", Fields)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
