@@ -20,7 +20,17 @@ from transformers import (
 )
 
 from heedful.errors import ConfigError, InputError, RunError
-from heedful.generation import Beams, Greedy, Sampling, Step, Stops, filtered, generate, stream
+from heedful.generation import (
+    Beams,
+    FastStep,
+    Greedy,
+    Sampling,
+    Step,
+    Stops,
+    filtered,
+    generate,
+    stream,
+)
 from heedful.generation.filters import draw
 from heedful.model import Decoder
 
@@ -207,9 +217,21 @@ def test_the_context_is_the_end_when_no_number_is_asked_for() -> None:
 
 def test_int8_is_an_explicit_choice_and_says_so() -> None:
     decoder = random_decoder("llama", dtype=torch.float32)
-    result = generate(decoder, [[1, 2]], stops=Stops(tokens=5), precision="int8")
+    step = FastStep(decoder, "int8")
+    result = generate(decoder, [[1, 2]], stops=Stops(tokens=5), step=step)
     assert result.precision == "int8"
     assert len(result.continuations[0][0].tokens) == 5
+
+
+def test_a_step_serves_many_calls_of_its_own_decoder() -> None:
+    decoder = random_decoder("llama")
+    step = FastStep(decoder)
+    for lengths in ([3], [2, 5, 1], [4]):
+        rows = random_rows(decoder, lengths)
+        kept = generate(decoder, rows, stops=Stops(tokens=6), step=step)
+        assert kept.to_json() == generate(decoder, rows, stops=Stops(tokens=6)).to_json()
+    with pytest.raises(InputError, match="another decoder"):
+        generate(random_decoder("llama"), [[1]], step=step)
 
 
 @pytest.mark.parametrize(

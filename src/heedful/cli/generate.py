@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 else:  # these classes live beside torch, which is loaded only when a model is opened
     Checkpoint = GenerationResult = GeneratedTexts = Method = Tokenizer = Any
 
+Precision = Literal["float32", "int8"]
+
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +113,7 @@ def generate(
     choice: ChoiceFlags = DEFAULT_CHOICE,
     source: SourceFlags = DEFAULT_SOURCE,
     precision: Annotated[
-        Literal["float32", "int8"],
+        Precision,
         Parameter(help="int8 rounds the weights: faster, and no longer exact."),
     ] = "float32",
     scores: Annotated[bool, Parameter(help="Show every token with its probability.")] = False,
@@ -156,15 +158,18 @@ def generate(
     return 0
 
 
-def _generate(checkpoint: Checkpoint, rows: list[list[int]], **settings: Any) -> GenerationResult:
+def _generate(
+    checkpoint: Checkpoint, rows: list[list[int]], *, precision: Precision, **settings: Any
+) -> GenerationResult:
     from heedful.cli.progress import progress
+    from heedful.generation import FastStep
     from heedful.generation import generate as continue_rows
     from heedful.generation.prompts import Prompts
 
     Prompts.of(checkpoint.config, rows, settings["stops"])  # before the weights are read
     with progress("reading weights") as step:
         decoder = checkpoint.decoder(progress=step)
-    return continue_rows(decoder, rows, **settings)
+    return continue_rows(decoder, rows, step=FastStep(decoder, precision), **settings)
 
 
 def _encoded(checkpoint: Checkpoint, prompts: tuple[str, ...]) -> tuple[Tokenizer, list[list[int]]]:

@@ -18,7 +18,6 @@ from torch import Tensor
 from heedful.generation.fast_step import FastStep
 from heedful.generation.filters import log_probabilities
 from heedful.generation.methods import Beams
-from heedful.generation.products import Precision
 from heedful.generation.prompts import Prompts
 from heedful.generation.records import Continuation
 from heedful.model import Decoder
@@ -115,7 +114,7 @@ class Search:
 
 @torch.inference_mode()
 def beam_search(
-    decoder: Decoder, prompts: Prompts, method: Beams, precision: Precision
+    decoder: Decoder, prompts: Prompts, method: Beams, step: FastStep
 ) -> tuple[tuple[Continuation, ...], ...]:
     """Return the best continuations of each prompt."""
     searches = [Search(method, prompts.limit, prompts.ends) for _ in prompts.rows]
@@ -125,7 +124,6 @@ def beam_search(
     rows = torch.arange(len(searches), device=logits.device).repeat_interleave(beams)
     cache.select(rows)
     logits = logits[rows]
-    step = FastStep(decoder, precision)
     while True:
         totals, places = _candidates(logits, searches, max(2, 1 + len(prompts.ends)) * beams)
         for search, total, place in zip(searches, totals, places, strict=True):

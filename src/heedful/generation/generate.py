@@ -8,8 +8,8 @@ from typing import Any
 
 from heedful.errors import InputError
 from heedful.generation.beam import beam_search
+from heedful.generation.fast_step import FastStep
 from heedful.generation.methods import Beams, Greedy, Method, Sampling, Stops
-from heedful.generation.products import Precision
 from heedful.generation.prompts import Prompts
 from heedful.generation.records import Continuation, GenerationResult, Step
 from heedful.generation.streaming import steps
@@ -25,12 +25,14 @@ def generate(
     *,
     method: Method = GREEDY,
     stops: Stops = DEFAULT_STOPS,
-    precision: Precision = "float32",
+    step: FastStep | None = None,
     on_step: Callable[[Step], None] | None = None,
 ) -> GenerationResult:
     """Continue every prompt, a row of token ids each; rows may differ in length.
 
-    `on_step` is called with each new token of greedy decoding and sampling.
+    `step` keeps prepared weights between calls, and `FastStep(decoder, "int8")` rounds them;
+    without it they are prepared anew. `on_step` is called with each new token of greedy
+    decoding and sampling.
 
     >>> from heedful.model import preset
     >>> result = generate(Decoder(preset("tiny"), seed=0), [[72, 105], [7]], stops=Stops(tokens=3))
@@ -38,17 +40,18 @@ def generate(
     [3, 3]
     """
     checked = Prompts.of(decoder.config, prompts, stops)
+    step = _prepared(decoder, step)
     with _evaluating(decoder):
         if isinstance(method, Beams):
             if on_step is not None:
                 raise _no_stream()
-            continuations = beam_search(decoder, checked, method, precision)
+            continuations = beam_search(decoder, checked, method, step)
         else:
-            continuations = _collect(decoder, checked, method, precision, on_step)
+            continuations = _collect(decoder, checked, method, step, on_step)
     return GenerationResult(
         method=method.model_dump(),
         limit=checked.limit,
-        precision=precision,
+        precision=step.precision,
         prompts=checked.rows,
         continuations=continuations,
     )
@@ -60,7 +63,7 @@ def stream(
     *,
     method: Method = GREEDY,
     stops: Stops = DEFAULT_STOPS,
-    precision: Precision = "float32",
+    step: FastStep | None = None,
 ) -> Iterator[Step]:
     """Return an iterator over the new tokens; what is wrong is said before the first.
 
@@ -76,26 +79,26 @@ def stream(
         raise InputError(
             "decoder", "is in training mode, where dropout is active", way_out="call decoder.eval()"
         )
-    return steps(decoder, checked, method, precision)
+    return steps(decoder, checked, method, _prepared(decoder, step))
 
 
 def _collect(
     decoder: Decoder,
     prompts: Prompts,
     method: Greedy | Sampling,
-    precision: Precision,
+    step: FastStep,
     on_step: Callable[[Step], None] | None,
 ) -> tuple[tuple[Continuation, ...], ...]:
     samples = method.samples if isinstance(method, Sampling) else 1
     count = len(prompts.rows) * samples
     tokens: list[list[int]] = [[] for _ in range(count)]
     values: list[list[float]] = [[] for _ in range(count)]
-    for step in steps(decoder, prompts, method, precision):
-        for row, token, value in zip(step.rows, step.tokens, step.log_probabilities, strict=True):
+    for new in steps(decoder, prompts, method, step):
+        for row, token, value in zip(new.rows, new.tokens, new.log_probabilities, strict=True):
             tokens[row].append(token)
             values[row].append(value)
         if on_step is not None:
-            on_step(step)
+            on_step(new)
     made = [
         Continuation(
             tokens=tuple(row),
@@ -106,6 +109,14 @@ def _collect(
         for row, chosen in zip(tokens, values, strict=True)
     ]
     return tuple(tuple(made[first : first + samples]) for first in range(0, count, samples))
+
+
+def _prepared(decoder: Decoder, step: FastStep | None) -> FastStep:
+    if step is not None and step.decoder is not decoder:
+        raise InputError(
+            "step", "was made from another decoder", way_out="use FastStep(decoder) of this one"
+        )
+    return FastStep(decoder) if step is None else step
 
 
 @contextmanager

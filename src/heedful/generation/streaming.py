@@ -16,7 +16,6 @@ from torch import Tensor
 from heedful.generation.fast_step import FastStep
 from heedful.generation.filters import draw, filtered, log_probabilities
 from heedful.generation.methods import Greedy, Sampling
-from heedful.generation.products import Precision
 from heedful.generation.prompts import Prompts
 from heedful.generation.records import Step
 from heedful.model import Cache, Decoder
@@ -26,13 +25,12 @@ CROWDED = 0.75
 
 
 def steps(
-    decoder: Decoder, prompts: Prompts, method: Greedy | Sampling, precision: Precision
+    decoder: Decoder, prompts: Prompts, method: Greedy | Sampling, step: FastStep
 ) -> Iterator[Step]:
     """Yield the new tokens of all running rows, until every row has ended."""
     samples = method.samples if isinstance(method, Sampling) else 1
     chance = _chances(method, len(prompts.rows), prompts.limit)
     logits, cache = _begin(decoder, prompts, samples)
-    step = FastStep(decoder, precision)
     kept = list(range(len(logits)))  # the row that each row of the cache belongs to
     running = set(kept)
     for number in range(prompts.limit):
