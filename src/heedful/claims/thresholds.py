@@ -15,7 +15,7 @@ def rounded_up(bound: float) -> float:
     >>> rounded_up(5.98141421)
     5.982
     """
-    if bound <= 0:
+    if bound <= 0.001:
         return 0.001
     digits = 3 - math.floor(math.log10(bound))
     scale = 10.0**digits
