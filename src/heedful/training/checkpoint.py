@@ -183,10 +183,9 @@ def _remove_others(folder: Path, step: int) -> None:
     upto = [path for path in checkpoints(folder) if step_of(path) <= step]
     newer = [path for path in checkpoints(folder) if step_of(path) > step]
     for path in [*upto[:-KEPT], *newer]:
-        removed = folder / f".removed-{path.name}"
         with contextlib.suppress(OSError):
-            path.rename(removed)
-            shutil.rmtree(removed)
+            path.rename(folder / f".removed-{path.name}")
+    sweep(folder)
 
 
 def _manifest(files: Mapping[str, bytes]) -> dict[str, Any]:

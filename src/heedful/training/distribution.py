@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Literal
@@ -18,16 +19,18 @@ import safetensors.torch
 import torch
 import torch.distributed as torch_distributed
 from torch import Tensor
-from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from heedful.errors import ConfigError, RunError
+from heedful.model import Decoder
 from heedful.training.engine import Objective
 from heedful.training.feed import IGNORE, Rows
 
 Strategy = Literal["single", "ddp", "fsdp"]
 TIMEOUT = timedelta(minutes=10)
+LAST_MOMENT = 0.2
 
 
 class Alone:
@@ -50,6 +53,9 @@ class Alone:
         """Return what to call, and what switches the exchange of gradients."""
         return objective, None
 
+    def settle(self, decoder: Decoder) -> None:
+        """Bring a decoder back to how training needs it, after others have used it."""
+
     def add_up(self, *values: float) -> list[float]:
         """Return the sums of numbers over all ranks."""
         return list(values)
@@ -70,8 +76,8 @@ class Alone:
         """Return a full tensor laid out as the reference is."""
         return tensor.to(reference.device)
 
-    def close(self) -> None:
-        """Leave the group."""
+    def close(self, *, well: bool) -> None:
+        """Leave the group; `well` tells whether the others are still there."""
 
 
 class Together(Alone):
@@ -110,6 +116,15 @@ class Together(Alone):
             register_fsdp_forward_method(decoder, method)
         return objective, decoder.set_requires_gradient_sync
 
+    def settle(self, decoder: Decoder) -> None:
+        """Let go of the weights that a forward pass without a backward pass has gathered.
+
+        They would be stale after the next step, and the pass after it would still use them.
+        """
+        for module in decoder.modules():
+            if isinstance(module, FSDPModule):
+                module.reshard()
+
     def add_up(self, *values: float) -> list[float]:
         """Return the sums of numbers over all ranks."""
         sums = torch.tensor(values, dtype=torch.float64, device=self.device)
@@ -140,8 +155,13 @@ class Together(Alone):
             return distribute_tensor(tensor, reference.device_mesh, reference.placements)
         return tensor.to(reference.device)
 
-    def close(self) -> None:
-        """Leave the group."""
+    def close(self, *, well: bool) -> None:
+        """Leave the group, all at once if all are well."""
+        if well:
+            torch_distributed.barrier()
+        # The threads of gloo drop the tensors of the last exchange a moment after it ends, and
+        # need Python's lock for it, which leaving would hold while it waits for these threads.
+        time.sleep(LAST_MOMENT)
         torch_distributed.destroy_process_group()
 
     def _gathered(self, content: bytes) -> list[bytes]:

@@ -105,7 +105,8 @@ class RunFolder:
     def _ours(self) -> bool:
         """Tell a run, or one that died before its config was written, from anything else."""
         names = {entry.name for entry in self.path.iterdir()}
-        return self.exists or names <= {CHECKPOINTS, "run.lock", f".{CONFIG}.writing"}
+        early = {CHECKPOINTS, "run.lock", MANIFEST, f".{MANIFEST}.writing", f".{CONFIG}.writing"}
+        return self.exists or names <= early
 
 
 def manifest_of(

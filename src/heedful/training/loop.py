@@ -88,7 +88,7 @@ def _run(
     try:
         with ExitStack() as stack:
             requests = stack.enter_context(StopRequests())
-            stack.callback(place.close)
+            stack.push(lambda kind, _error, _trace: place.close(well=kind is None))
             if place.first:
                 run.prepare()
                 stack.enter_context(RunLock(run.path))
@@ -167,7 +167,7 @@ class _Training:
         ended = self._over()
         self.started = time.perf_counter()
         while not ended:
-            step = session.take_step(requests.number)
+            step = session.take_step(lambda: requests.number)
             self.last = step
             self.read += step.real
             self.flops += step.flops

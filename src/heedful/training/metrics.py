@@ -8,6 +8,7 @@ missing, and the steps are taken again anyway.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,19 +31,19 @@ class Metrics:
         content = "".join(_line(line) for line in kept)
         if not self.path.exists() or self.path.read_text("utf-8") != content:
             replace_bytes(self.path, content.encode("utf-8"))
-        self._file = self.path.open("a", encoding="utf-8", buffering=1)
+        self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         self._events = _event_writer(folder / EVENTS, step) if tensorboard else None
 
     def write(self, step: int, values: Mapping[str, Any]) -> None:
         """Write what is known about one step."""
-        self._file.write(_line({"step": step, **values}))
+        os.write(self._handle, _line({"step": step, **values}).encode("utf-8"))
         if self._events is not None:
             for name, value in _flat(values):
                 self._events.add_scalar(name, value, step)
 
     def close(self) -> None:
         """Finish the files."""
-        self._file.close()
+        os.close(self._handle)
         if self._events is not None:
             self._events.close()
 

@@ -6,7 +6,7 @@ A session takes one step at a time and knows nothing of folders: `loop` decides 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -78,15 +78,19 @@ class Session:
         """The number of the next batch: the whole state of the data."""
         return self.step * self.config.accumulate
 
-    def take_step(self, heard: int = 0) -> Step:
-        """Take one step; refuse to, if its loss or its gradient is not finite."""
+    def take_step(self, heard: Callable[[], int] = int) -> Step:
+        """Take one step; refuse to, if its loss or its gradient is not finite.
+
+        `heard` gives the signal that this rank has heard: ranks tell one another on the way.
+        """
         config = self.config
         arrays = [self.feed.batch(self.batch + part) for part in range(config.accumulate)]
         batches = [rows_of(batch) for batch in arrays]
         count = sum(batch.learned for batch in batches)
         real = sum(int(np.count_nonzero(np.asarray(batch.documents) >= 0)) for batch in arrays)
         mine = [self.place.share(batch).to(self.device) for batch in batches]
-        total, signals = self.place.add_up(self.engine.gradients(mine, count), float(heard))
+        total = self.engine.gradients(mine, count)
+        total, signals = self.place.add_up(total, float(heard()))
         loss = total / max(count, 1)
         norm = self._clip()
         if not (math.isfinite(loss) and math.isfinite(norm)):
@@ -109,6 +113,7 @@ class Session:
             try:
                 found = evaluate(self.decoder, self.step)
             finally:
+                self.place.settle(self.decoder)
                 self.engine.train()
         values = {str(name): float(value) for name, value in found.items()}
         made = Evaluation(step=self.step, values=self.place.from_first(values))

@@ -1,0 +1,98 @@
+"""Two processes train what one would, and read what one has written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from ranks_training import go_on
+
+from heedful.errors import ConfigError
+from heedful.training import trained_decoder
+from heedful.training.distribution import Alone, join
+from heedful.training.metrics import read_metrics
+
+TARGET = Path(__file__).with_name("ranks_training.py")
+
+
+def on_two_ranks(folder: Path, strategy: str) -> list[str]:
+    """Train or resume with torchrun; return its notes."""
+    finished = subprocess.run(
+        [
+            *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
+            *("--standalone", str(TARGET), str(folder), strategy, "without dropout"),
+        ],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=100,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    notes: list[str] = json.loads(finished.stdout.splitlines()[-1])["notes"]
+    return notes
+
+
+def losses(folder: Path) -> list[float]:
+    """Return the loss of every step."""
+    return [line["loss"] for line in read_metrics(folder) if "loss" in line]
+
+
+def assert_same_weights(one: Path, two: Path) -> None:
+    """Compare within floating-point error: sums were taken in another order."""
+    for first, second in zip(
+        trained_decoder(one).parameters(), trained_decoder(two).parameters(), strict=True
+    ):
+        torch.testing.assert_close(first, second, rtol=2e-3, atol=2e-5)
+
+
+def without_the_end(run: Path, copy: Path) -> Path:
+    """Return a copy of a run that lost its last checkpoint."""
+    shutil.copytree(run, copy)
+    shutil.rmtree(copy / "checkpoints" / "step-00000012")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run of one process."""
+    folder = tmp_path_factory.mktemp("ranks") / "alone"
+    assert go_on(folder, "single", dropout=False).finished
+    return folder
+
+
+def test_weights_spread_over_two_ranks_learn_the_same(alone: Path, tmp_path: Path) -> None:
+    on_two_ranks(tmp_path / "fsdp", "fsdp")
+    assert losses(tmp_path / "fsdp") == pytest.approx(losses(alone), rel=1e-5)
+    assert_same_weights(alone, tmp_path / "fsdp")
+    # Written by two, read by one.
+    half = without_the_end(tmp_path / "fsdp", tmp_path / "half")
+    result = go_on(half, "single")
+    assert result.resumed_from == 9
+    assert any(note.startswith("ranks: 2 then, 1 now") for note in result.notes)
+    assert_same_weights(alone, half)
+
+
+def test_two_ranks_go_on_with_the_run_of_one(alone: Path, tmp_path: Path) -> None:
+    half = without_the_end(alone, tmp_path / "half")
+    notes = on_two_ranks(half, "ddp")
+    assert any(note.startswith("ranks: 1 then, 2 now") for note in notes)
+    assert losses(half) == pytest.approx(losses(alone), rel=1e-5)
+    assert_same_weights(alone, half)
+
+
+def test_a_strategy_needs_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RANK", raising=False)
+    assert isinstance(join("single"), Alone)
+    with pytest.raises(ConfigError, match="torchrun"):
+        join("ddp")
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigError, match="2 processes"):
+        join("single")

@@ -1,0 +1,142 @@
+"""`heed train`, `heed resume` and `heed runs`, from the outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from heedful.cli.main import main
+
+TEXT = """
+steps = 8
+save_every = 3
+evaluate_every = 4
+log_every = 1
+tensorboard = false
+[model]
+preset = "tiny"
+width = 32
+layers = 1
+dropout = { residual = 0.1 }
+[schedule]
+warmup = 2
+[data]
+source = "SOURCE"
+size = 60
+held_out = 20
+rows = 4
+width = 64
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for source in ("phrasebook", "biographies"):
+        text = TEXT.replace("SOURCE", source)
+        (tmp_path / f"{source}.toml").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("source", ["phrasebook", "biographies"])
+def test_an_embedded_corpus_is_trained_on(
+    source: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", f"{source}.toml", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["finished"]
+    assert record["evaluations"][-1]["step"] == 8
+    assert main(["model", "info", f"runs/{source}/model", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tokenizer_size"] > 20
+    assert main(["resume", f"runs/{source}", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["weights_sha256"] == record["weights_sha256"]
+    assert main(["runs", "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (run["state"], run["step"]) == ("finished", 8)
+    assert main(["runs"]) == 0
+    assert f"runs/{source}" in capsys.readouterr().out
+
+
+def test_files_of_pairs_are_trained_on(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"le chat {number}\tthe cat {number}" for number in range(90)]
+    (place / "cats.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    text = TEXT.replace('"SOURCE"', '"files"\nfiles = ["cats.tsv"]\nlayout = "bucketed"')
+    (place / "cats.toml").write_text(text, encoding="utf-8")
+    assert main(["train", "cats.toml"]) == 0
+    shown = capsys.readouterr().out
+    assert "SHA-256 of the weights" in shown
+    manifest = json.loads((place / "runs" / "cats" / "manifest.json").read_text("utf-8"))
+    assert any(name.startswith("file ") for name in manifest["data"])
+    (place / "cats.tsv").write_text("\n".join(reversed(lines)) + "\n", encoding="utf-8")
+    assert main(["resume", "runs/cats"]) == 2
+    assert "as when the run began" in capsys.readouterr().err
+
+
+def test_two_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for source in ("phrasebook", "biographies"):
+        assert main(["train", f"{source}.toml"]) == 0
+    capsys.readouterr()
+    assert main(["runs", "compare", "runs/phrasebook", "runs/biographies"]) == 0
+    shown = capsys.readouterr().out
+    assert "data.source" in shown
+    assert "different weights" in shown
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (('source = "SOURCE"', ""), "source"),
+        (('"SOURCE"', '"poems"'), "poems"),
+        (('"SOURCE"', '"files"'), "files"),
+        (('"SOURCE"', '"files"\nfiles = ["none.tsv"]'), "none.tsv"),
+        (('"SOURCE"', '"phrasebook"\nfiles = ["x"]'), "files"),
+        (("size = 60", "size = -1"), "size"),
+        (("steps = 8", "steps = 2"), "warmup"),
+        (("layers = 1", "layers = 1\nvocabulary = 3"), "token id"),
+    ],
+)
+def test_a_wrong_config_is_refused_before_anything_is_written(
+    change: tuple[str, str], found: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = TEXT.replace(*change).replace("SOURCE", "phrasebook")
+    (place / "wrong.toml").write_text(text, encoding="utf-8")
+    assert main(["train", "wrong.toml"]) == 2
+    shown = capsys.readouterr().err
+    assert found in shown
+    assert shown.count("\n") == 1
+    assert not (place / "runs").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_command_with_its_code_and_nothing_is_lost(
+    number: signal.Signals, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (place / "biographies.toml").read_text("utf-8").replace("steps = 8", "steps = 150")
+    (place / "long.toml").write_text(text, encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "heedful", "train", "long.toml", "--run", "stopped"],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    while not (place / "stopped" / "checkpoints" / "step-00000003").exists():
+        assert process.poll() is None, process.stderr
+        time.sleep(0.005)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, err
+    assert "heed resume stopped" in out
+    assert main(["resume", "stopped", "--json"]) == 0
+    resumed = json.loads(capsys.readouterr().out)
+    assert 3 <= resumed["resumed_from"] < 150
+    assert main(["train", "long.toml", "--run", "whole", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["weights_sha256"] == resumed["weights_sha256"]
