@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-# Two workers share the cores: more threads in each would only wait for one another.
 os.environ["COLUMNS"] = "100"  # tables must not depend on who looks at the tests
+# Two workers share the cores: more threads in each would only wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
 
