@@ -1,6 +1,6 @@
 """How fast is greedy decoding, against Hugging Face `generate` and CTranslate2?
 
-    python benchmarks/bench_decode.py [--quick] [--rounds 7] [--ctranslate2 FOLDER]
+    python benchmarks/bench_decode.py [--quick] [--rounds 7] [--batches 1 32] [--ctranslate2 FOLDER]
 
 6 layers × 8 heads × 512, vocabulary 8,000, prompts of 16 tokens, 128 new tokens, batches of 1
 and 32, for the GPT-2 and the Llama shape, the same weights everywhere. Each way is timed from
@@ -229,6 +229,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="two rounds; results not stored")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--batches", type=int, nargs="+", default=BATCHES)
     parser.add_argument("--ctranslate2", help="folder that `pip install --target` filled")
     chosen = parser.parse_args()
     transformers.logging.set_verbosity_error()
@@ -243,7 +244,7 @@ def main() -> None:
         records = [
             measure(shape, batch, Path(place), 2 if chosen.quick else chosen.rounds, peer)
             for shape in SHAPES
-            for batch in BATCHES
+            for batch in chosen.batches
         ]
     show(records)
     result = {"benchmark": "decode", "machine": machine, "records": records}
