@@ -1,7 +1,7 @@
 """One decoding step without modules: the equations of room `model`, for one token a row.
 
-A step of the decoder itself spends as much time in Python and in operators that prepare as in
-the products. Here the weights are taken out of their modules once, each product in its fastest
+A step of the decoder itself pays for modules, masks and checks that one token does not need,
+and its products are made for many tokens. Here the weights are taken out of their modules once, each product in its fastest
 form (`products`), and the loop over layers calls the kernels directly. Keys and values go to
 the same `Cache`, so that prompts are read by the decoder and continued here. Tests hold every
 kind of decoder to equal logits.

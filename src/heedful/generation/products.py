@@ -66,7 +66,7 @@ def _in_blocks(weight: Tensor, bias: Tensor | None) -> Map:
 
     def apply(x: Tensor) -> Tensor:
         # One column a block, written as a transposed row: of the two ways to describe the same
-        # memory, MKL is seven times slower with the other.
+        # memory, MKL is several times slower with the other.
         column = x.as_strided((BLOCKS, inputs, 1), (0, 1, inputs))
         if shifts is None:
             made = torch.bmm(blocks, column).view(1, even)
