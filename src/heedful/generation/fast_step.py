@@ -1,10 +1,10 @@
 """One decoding step without modules: the equations of room `model`, for one token a row.
 
 A step of the decoder itself pays for modules, masks and checks that one token does not need,
-and its products are made for many tokens. Here the weights are taken out of their modules once, each product in its fastest
-form (`products`), and the loop over layers calls the kernels directly. Keys and values go to
-the same `Cache`, so that prompts are read by the decoder and continued here. Tests hold every
-kind of decoder to equal logits.
+and its products are made for many tokens. Here the weights are taken out of their modules
+once, each product in its fastest form (`products`), and the loop over layers calls the kernels
+directly. Keys and values go to the same `Cache`, so that prompts are read by the decoder and
+continued here. Tests hold every kind of decoder to equal logits.
 
 With one new token, the queries of heads that share a key-value head see the same keys: they
 are stacked as if they were several tokens, and need no copies of the keys.
