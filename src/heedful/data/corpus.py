@@ -7,6 +7,7 @@ out is a step of its own that says what it did.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from heedful.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Corpus:
+class Corpus(ABC):
     """What documents and pairs have in common."""
 
     name: str
@@ -33,9 +34,9 @@ class Corpus:
         return len(self.sides[0])
 
     @property
+    @abstractmethod
     def sides(self) -> tuple[tuple[str, ...], ...]:
         """The texts: one tuple for documents, two for pairs."""
-        raise NotImplementedError
 
     @cached_property
     def fingerprint(self) -> str:
