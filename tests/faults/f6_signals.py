@@ -44,7 +44,7 @@ def send_signals(count: int, seed: int) -> dict[str, Any]:
             place = folder / "signalled"
             sent = (signal.SIGINT, signal.SIGTERM)[number % 2]
             process = start(place, like_the_command_line)
-            time.sleep(0.02 + draw.uniform(0.0, longest))
+            time.sleep(0.02 + draw.uniform(0.0, 0.7 * longest))
             os.kill(process, sent)
             if number % 4 >= 2:
                 time.sleep(draw.uniform(0.0, 0.02))

@@ -84,9 +84,16 @@ def save(folder: Path, contents: Contents, config: DecoderConfig) -> Path:
     }
     try:
         unfinished.mkdir()
-        for name, content in files.items():
-            write_bytes(unfinished / name, content)
-        write_bytes(unfinished / MANIFEST, json_bytes(_manifest(files)))
+        with ThreadPoolExecutor(1) as pool:  # hashes while the main thread writes
+            digests = {name: pool.submit(_digest, content) for name, content in files.items()}
+            for name, content in files.items():
+                write_bytes(unfinished / name, content)
+            listed = {
+                name: {"sha256": digests[name].result(), "bytes": len(content)}
+                for name, content in files.items()
+            }
+        manifest = {"files": listed, "sha256": _digest(json_bytes(listed))}
+        write_bytes(unfinished / MANIFEST, json_bytes(manifest))
         push_folder(unfinished)
         if final.exists():  # a damaged one of the same step, over which a run went on
             final.rename(folder / f".removed-{final.name}")
@@ -186,16 +193,6 @@ def _remove_others(folder: Path, step: int) -> None:
         with contextlib.suppress(OSError):
             path.rename(folder / f".removed-{path.name}")
     sweep(folder)
-
-
-def _manifest(files: Mapping[str, bytes]) -> dict[str, Any]:
-    with ThreadPoolExecutor(2) as pool:
-        digests = pool.map(_digest, files.values())
-        listed = {
-            name: {"sha256": digest, "bytes": len(content)}
-            for (name, content), digest in zip(files.items(), digests, strict=True)
-        }
-    return {"files": listed, "sha256": _digest(json_bytes(listed))}
 
 
 def _damaged(path: Path, expected: Mapping[str, Any]) -> str | None:

@@ -19,7 +19,9 @@ import safetensors.torch
 import torch
 import torch.distributed as torch_distributed
 from torch import Tensor
+from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+from torch.distributed.rendezvous import rendezvous
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
@@ -90,7 +92,13 @@ class Together(Alone):
         self.device = "cuda" if backend == "nccl" else "cpu"
         if backend == "nccl":
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-        torch_distributed.init_process_group(backend, timeout=TIMEOUT)
+        store, rank, ranks = next(rendezvous("env://", timeout=TIMEOUT))
+        # torchrun may start everybody again: those who died have left their addresses behind.
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        own = PrefixStore(f"attempt {attempt}", store)
+        torch_distributed.init_process_group(
+            backend, store=own, rank=rank, world_size=ranks, timeout=TIMEOUT
+        )
 
     def share(self, rows: Rows) -> Rows:
         """Return every R-th row; a rank without one gets a row from which nothing is learned."""
