@@ -48,6 +48,7 @@ VERBS = (
     Verb("resume", "resume:resume", "Go on with a run where it stopped."),
     Verb("runs", "runs:app", "List runs, or compare two."),
     Verb("generate", "generate:generate", "Let a model continue a text."),
+    Verb("study", "study:app", "Run a study: it ends in one record and one section."),
     Verb("doctor", "doctor:doctor", "Show versions, threads, CPU features and optional parts."),
 )
 
