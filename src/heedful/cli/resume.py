@@ -28,4 +28,4 @@ def resume(run: Path, *, strategy: StrategyFlag = "single", json: JsonFlag = Fal
     with progress_line() as report:
         hooks = Hooks(evaluate=held_out_loss(made.held_out), report=report)
         result = go_on(run, made.batches, data=made.hashes, hooks=hooks, strategy=strategy)
-    return finish(result, made.tokenizer, json=json)
+    return finish(result, made, json=json)

@@ -16,7 +16,10 @@ from cyclopts import Parameter
 from heedful.cli.output import JsonFlag, show
 
 if TYPE_CHECKING:
+    from heedful.studies.text_training import TextTraining
     from heedful.training import TrainingResult
+else:  # these classes live beside torch, which is loaded only when a training begins
+    TextTraining = TrainingResult = Any
 
 StrategyFlag = Annotated[
     Literal["single", "ddp", "fsdp"],
@@ -29,6 +32,14 @@ def train(
     *,
     run: Annotated[
         Path | None, Parameter(help="Folder of the run. [default: runs/NAME of the config]")
+    ] = None,
+    files: Annotated[
+        list[Path] | None,
+        Parameter(consume_multiple=True, help="Files of the corpus, in place of data.files."),
+    ] = None,
+    held_out_files: Annotated[
+        list[Path] | None,
+        Parameter(consume_multiple=True, help="Likewise, in place of data.held_out_files."),
     ] = None,
     strategy: StrategyFlag = "single",
     json: JsonFlag = False,
@@ -43,6 +54,7 @@ def train(
 
         heed train phrasebook.toml
         heed train phrasebook.toml --run runs/first
+        heed train pairs.toml --files train.fr train.en --held-out-files val.fr val.en
         torchrun --nproc-per-node 2 -m heedful train phrasebook.toml --strategy ddp
     """
     from heedful.studies.text_training import prepare
@@ -52,7 +64,7 @@ def train(
     from heedful.training.evaluation import held_out_loss
 
     folder = run or Path("runs") / config.stem
-    made = prepare(read_values(config))
+    made = prepare(_with_files(read_values(config), files, held_out_files))
     # torchrun starts everybody again when one process died: then the run is there already.
     again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
     with progress_line() as report:
@@ -71,26 +83,43 @@ def train(
     return finish(result, made.tokenizer, json=json)
 
 
+def _with_files(
+    values: dict[str, Any], files: list[Path] | None, held_out: list[Path] | None
+) -> dict[str, Any]:
+    """Return the settings with the files of the command line; a run is resumed from anywhere."""
+    given = {"files": files, "held_out_files": held_out}
+    named = {
+        name: [str(path.absolute()) for path in paths] for name, paths in given.items() if paths
+    }
+    data = values.get("data")
+    return {**values, "data": {**data, **named}} if named and isinstance(data, dict) else values
+
+
 def finish(result: TrainingResult, tokenizer: Any, *, json: bool) -> int:
     """Write the model of a finished run, show how it ended, and return the exit code."""
     from heedful.report.training_views import result_tables
 
     if result.weights_sha256:  # of several processes, the first one
         if result.finished:
-            _write_model(Path(result.run), Path(result.checkpoint), tokenizer)
+            _write_model(Path(result.run), Path(result.checkpoint), made)
         show(result, result_tables, json=json)
     if result.finished:
         return 0
     return 128 + int(signal.Signals[result.stopped_by])
 
 
-def _write_model(run: Path, checkpoint: Path, tokenizer: Any) -> None:
+def _write_model(run: Path, checkpoint: Path, made: TextTraining) -> None:
     """Put the trained decoder beside its tokenizer, where `heed model info RUN/model` finds it."""
     from heedful.model import write_folder
+    from heedful.studies.translation.opening import format_of
     from heedful.training.trained import trained_decoder
 
-    if not (run / "model").exists():
-        write_folder(trained_decoder(checkpoint), run / "model", tokenizer=tokenizer)
+    model = run / "model"
+    if not model.exists():
+        write_folder(trained_decoder(checkpoint), model, tokenizer=made.tokenizer)
+    format = format_of(made)
+    if format is not None:
+        format.write(model)
 
 
 @contextmanager

@@ -117,21 +117,22 @@ def beam_search(
     decoder: Decoder, prompts: Prompts, method: Beams, step: FastStep
 ) -> tuple[tuple[Continuation, ...], ...]:
     """Return the best continuations of each prompt."""
-    searches = [Search(method, prompts.limit, prompts.ends) for _ in prompts.rows]
+    searches = [Search(method, limit, prompts.ends) for limit in prompts.limits]
     logits, cache = prompts.read(decoder)
     beams, vocabulary = method.beams, logits.shape[-1]
     # The prompt is read once; its beams share what was read.
     rows = torch.arange(len(searches), device=logits.device).repeat_interleave(beams)
     cache.select(rows)
     logits = logits[rows]
+    running = searches
     while True:
-        totals, places = _candidates(logits, searches, max(2, 1 + len(prompts.ends)) * beams)
-        for search, total, place in zip(searches, totals, places, strict=True):
-            if search.open:
-                search.advance(total, place, vocabulary)
-        if not any(search.open for search in searches):
+        totals, places = _candidates(logits, running, max(2, 1 + len(prompts.ends)) * beams)
+        for search, total, place in zip(running, totals, places, strict=True):
+            search.advance(total, place, vocabulary)
+        tokens, parents = _next(running, beams)
+        running = [search for search in running if search.open]
+        if not running:
             break
-        tokens, parents = _next(searches, beams)
         cache.select(torch.tensor(parents, device=logits.device))
         logits = step(torch.tensor(tokens, device=logits.device), cache)
     return tuple(tuple(search.ended[: method.nbest]) for search in searches)
@@ -151,9 +152,11 @@ def _candidates(
 
 
 def _next(searches: list[Search], beams: int) -> tuple[list[int], list[int]]:
-    """Return, for each row of the cache, the token it reads and the row it comes from."""
+    """Return, for each row that goes on, the token it reads and the row it comes from."""
     tokens, parents = [], []
     for number, search in enumerate(searches):
+        if not search.open:
+            continue
         links = [link for link in search.running if link is not None]
         for beam in range(beams):
             link = links[beam] if beam < len(links) else None

@@ -9,13 +9,12 @@ from typing import Any
 from heedful.errors import InputError
 from heedful.generation.beam import beam_search
 from heedful.generation.fast_step import FastStep
-from heedful.generation.methods import Beams, Greedy, Method, Sampling, Stops
+from heedful.generation.methods import GREEDY, Beams, Greedy, Method, Sampling, Stops
 from heedful.generation.prompts import Prompts
 from heedful.generation.records import Continuation, GenerationResult, Step
 from heedful.generation.streaming import steps
 from heedful.model import Decoder
 
-GREEDY = Greedy()
 DEFAULT_STOPS = Stops()
 
 
@@ -41,20 +40,30 @@ def generate(
     """
     checked = Prompts.of(decoder.config, prompts, stops)
     step = _prepared(decoder, step)
-    with _evaluating(decoder):
-        if isinstance(method, Beams):
-            if on_step is not None:
-                raise _no_stream()
-            continuations = beam_search(decoder, checked, method, step)
-        else:
-            continuations = _collect(decoder, checked, method, step, on_step)
+    found = continuations(decoder, checked, method, step, on_step)
     return GenerationResult(
         method=method.model_dump(),
         limit=checked.limit,
         precision=step.precision,
         prompts=checked.rows,
-        continuations=continuations,
+        continuations=found,
     )
+
+
+def continuations(
+    decoder: Decoder,
+    prompts: Prompts,
+    method: Method,
+    step: FastStep,
+    on_step: Callable[[Step], None] | None = None,
+) -> tuple[tuple[Continuation, ...], ...]:
+    """Return the continuations of prompts that were checked, each up to its own limit."""
+    with _evaluating(decoder):
+        if not isinstance(method, Beams):
+            return _collect(decoder, prompts, method, step, on_step)
+        if on_step is not None:
+            raise _no_stream()
+        return beam_search(decoder, prompts, method, step)
 
 
 def stream(

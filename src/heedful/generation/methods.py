@@ -19,6 +19,9 @@ class Greedy(Settings):
     kind: Literal["greedy"] = "greedy"
 
 
+GREEDY = Greedy()
+
+
 class Sampling(Settings):
     """A token at random, each as often as the model says, after the filters.
 

@@ -5,7 +5,7 @@ Shorter prompts are padded on the left, so that all rows get their next token in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +23,8 @@ class Prompts:
     """Rows of token ids that fit a model, and how far each may go on."""
 
     rows: tuple[tuple[int, ...], ...]
-    limit: int
-    """New tokens at most; the longest prompt leaves room for them."""
+    limits: tuple[int, ...]
+    """New tokens of each row at most; its prompt leaves room for them."""
     ends: frozenset[int]
     """Ids that end a text."""
 
@@ -32,13 +32,7 @@ class Prompts:
     def of(cls, config: DecoderConfig, prompts: Any, stops: Stops) -> Prompts:
         """Check everything that a user can get wrong, before any work."""
         rows = tuple(_row(config, number, row) for number, row in enumerate(_rows(prompts)))
-        for end in stops.ends:
-            if end >= config.vocabulary:
-                raise InputError(
-                    "stops.ends",
-                    f"holds the id {end}",
-                    expected=f"ids 0 to {config.vocabulary - 1} were expected",
-                )
+        _check_ends(config, stops.ends)
         longest = max(map(len, rows))
         # The last new token is never read again, so it needs no place in the context.
         room = config.context - longest + 1
@@ -49,7 +43,35 @@ class Prompts:
                 expected=f"the context of this model is {config.context}",
                 way_out=f"ask for at most {room}, or shorten the prompt",
             )
-        return cls(rows, stops.tokens or min(DEFAULT_TOKENS, room), frozenset(stops.ends))
+        limit = stops.tokens or min(DEFAULT_TOKENS, room)
+        return cls(rows, (limit,) * len(rows), frozenset(stops.ends))
+
+    @classmethod
+    def limited(
+        cls, config: DecoderConfig, prompts: Any, limits: Sequence[int], ends: Iterable[int]
+    ) -> Prompts:
+        """Check prompts that may each go on as far as its own limit says."""
+        rows = tuple(_row(config, number, row) for number, row in enumerate(_rows(prompts)))
+        ends = frozenset(ends)
+        _check_ends(config, ends)
+        if len(limits) != len(rows):
+            raise InputError(
+                "limits", f"are {len(limits)}", expected=f"one for each of {len(rows)} prompts"
+            )
+        for number, (row, limit) in enumerate(zip(rows, limits, strict=True)):
+            room = config.context - len(row) + 1
+            if not 1 <= limit <= room:
+                raise InputError(
+                    f"limits[{number}]",
+                    f"is {limit}, after a prompt of {len(row)} tokens",
+                    expected=f"1 to {room} new tokens fit into the context of {config.context}",
+                )
+        return cls(rows, tuple(limits), ends)
+
+    @property
+    def limit(self) -> int:
+        """New tokens of any row at most."""
+        return max(self.limits)
 
     def read(self, decoder: Decoder) -> tuple[Tensor, Cache]:
         """Let the decoder read the prompts; return the logits of the next token, and the cache."""
@@ -65,6 +87,16 @@ class Prompts:
         )
         hidden = decoder.hidden(tokens, cache=cache)
         return decoder.logits(hidden[:, -1]), cache
+
+
+def _check_ends(config: DecoderConfig, ends: Iterable[int]) -> None:
+    for end in ends:
+        if not 0 <= end < config.vocabulary:
+            raise InputError(
+                "stops.ends",
+                f"holds the id {end}",
+                expected=f"ids 0 to {config.vocabulary - 1} were expected",
+            )
 
 
 def _rows(prompts: Any) -> Sequence[Any]:

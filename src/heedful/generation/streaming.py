@@ -33,15 +33,19 @@ def steps(
     logits, cache = _begin(decoder, prompts, samples)
     kept = list(range(len(logits)))  # the row that each row of the cache belongs to
     running = set(kept)
+    limits = [limit for limit in prompts.limits for _ in range(samples)]
     for number in range(prompts.limit):
         numbers = None if chance is None else chance[kept, number]
         tokens, values = _choose(logits, method, numbers)
         made = _step(kept, running, tokens, values, prompts.ends)
         running -= {row for row, ended in zip(made.rows, made.finished, strict=True) if ended}
+        running -= {row for row in running if limits[row] == number + 1}
         yield made
-        if not running or number + 1 == prompts.limit:
+        if not running:
             return
-        if len(running) <= CROWDED * len(kept):
+        # A row that has ended is carried along for a while, but not beyond the context.
+        longest = max(len(prompts.rows[row // samples]) for row in kept) + number + 1
+        if len(running) <= CROWDED * len(kept) or longest > decoder.config.context:
             chosen = [place for place, row in enumerate(kept) if row in running]
             tokens, kept = _shrink(cache, tokens, chosen), [kept[place] for place in chosen]
         logits = step(tokens, cache)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import tokenizers
@@ -35,7 +36,7 @@ class Tokenizer:
         self.end = end
         """The id that closes a text."""
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many ids an embedding must have room for: the largest id and one."""
         return max(self.core.get_vocab(with_added_tokens=True).values(), default=-1) + 1
@@ -57,7 +58,8 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
         """Return the text of ids; `special` shows marks such as the end of a text too."""
-        strange = [number for number in ids if not 0 <= number < self.size]
+        size = self.size
+        strange = [number for number in ids if not 0 <= number < size]
         if strange:
             raise InputError(
                 "tokens",
@@ -65,6 +67,14 @@ class Tokenizer:
                 expected=f"ids 0 to {self.size - 1} were expected",
             )
         return str(self.core.decode(list(ids), skip_special_tokens=not special))
+
+    def decode_batch(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Return the texts of many rows of ids, worked out in parallel, without marks.
+
+        An embedding may have more rows than the tokenizer has ids; what a model says with one
+        of these is nothing.
+        """
+        return list(self.core.decode_batch([list(row) for row in rows], skip_special_tokens=True))
 
     def token(self, number: int) -> str | None:
         """Return how the vocabulary writes an id."""

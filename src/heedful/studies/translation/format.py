@@ -1,0 +1,101 @@
+"""How a decoder was taught to translate: the marks around a source, and how it is written.
+
+    begin  source tokens  between  target tokens  end
+
+A file `translation.json` beside the weights says so. Without it nobody can tell a model that
+translates from one that only continues texts: their tokenizers may have the same marks.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from pathlib import Path
+from typing import Literal
+
+from heedful.data.phrasebook import keyboard
+from heedful.errors import ConfigError, InputError
+from heedful.model.safetensors_files import read_json
+from heedful.model.settings import Settings
+from heedful.studies.text_training import BEGIN, BETWEEN, END
+from heedful.tokenization import Tokenizer
+
+FILE = "translation.json"
+
+
+class TranslationFormat(Settings):
+    """What a translator must know beside weights and tokenizer.
+
+    >>> TranslationFormat(normalise="keyboard").written("Où est l’hôtel\\u202f? ")
+    "Où est l'hôtel ?"
+    """
+
+    begin: str | None = BEGIN
+    """The token that opens a source, as the vocabulary writes it; None where there is none."""
+    between: str = BETWEEN
+    """The token after which the translation begins."""
+    end: str = END
+    """The token that ends it."""
+    languages: tuple[str, str] = ("fr", "en")
+    """From which language into which."""
+    normalise: Literal["nfc", "keyboard", "none"] = "nfc"
+    """How a source is written before it is read: in NFC; as the phrasebook writes French; or
+    left as it is. White space at its ends is removed in any case."""
+
+    def written(self, text: str) -> str:
+        """Return a source as the model was taught to read it."""
+        if self.normalise != "none":
+            text = unicodedata.normalize("NFC", text)
+        return (keyboard(text) if self.normalise == "keyboard" else text).strip()
+
+    def marks(self, tokenizer: Tokenizer, where: str = "tokenizer") -> Marks:
+        """Return the ids of the marks, or say which one the tokenizer does not have."""
+        found: dict[str, int | None] = {"begin": None}
+        for name in ("begin", "between", "end"):
+            mark = getattr(self, name)
+            if mark is None:
+                continue
+            found[name] = tokenizer.id_of(mark)
+            if found[name] is None:
+                raise ConfigError(
+                    where,
+                    f"has no token {mark!r}, the mark `{name}` of {FILE}",
+                    expected="the tokenizer with which the model was trained",
+                )
+        return Marks(**found)
+
+    def write(self, folder: Path) -> None:
+        """Write it beside the weights."""
+        text = json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False)
+        (folder / FILE).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> TranslationFormat:
+        """Read it from beside the weights."""
+        try:
+            return cls.of(read_json(folder / FILE))
+        except ConfigError as error:
+            raise InputError(
+                f"{folder / FILE}: {error.where}",
+                error.problem,
+                expected=error.expected,
+                way_out=error.way_out,
+            ) from None
+
+
+class Marks(Settings):
+    """The ids of the marks."""
+
+    begin: int | None
+    between: int
+    end: int
+
+    def around(self, source: list[int]) -> list[int]:
+        """Return the prompt that asks for the translation of a source."""
+        opening = [] if self.begin is None else [self.begin]
+        return [*opening, *source, self.between]
+
+    @property
+    def all(self) -> frozenset[int]:
+        """Every id that no source may hold itself."""
+        return frozenset({self.between, self.end} | ({self.begin} - {None}))

@@ -1,0 +1,245 @@
+"""A trained decoder as a translator: lines of text in, translations out, in the same order.
+
+Lines are read in chunks, sorted by length and translated in batches, and given back in the
+order in which they came. An empty line stays empty. A line that cannot be translated gives an
+empty text and says why in `problem`: line i out always belongs to line i in.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from heedful.errors import InputError
+from heedful.generation import Beams, Continuation, FastStep
+from heedful.generation.generate import continuations
+from heedful.generation.methods import GREEDY, Method
+from heedful.generation.products import Precision
+from heedful.generation.prompts import Prompts
+from heedful.model import Decoder
+from heedful.records import Record
+from heedful.studies.translation.format import TranslationFormat
+from heedful.tokenization import Tokenizer
+
+CHUNK = 2_048
+"""Lines that are sorted together; the first translation comes after as many were read."""
+ROWS = 128
+"""Lines translated side by side; with beams, as many beams."""
+LONGEST_LINE = 20_000
+"""Characters of a line beyond which it is not even cut into tokens."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Hypothesis(Record):
+    """One translation of a line."""
+
+    text: str
+    """In one line: what would break it is a blank."""
+    log_probability: float
+    """Of the whole, its end included."""
+    per_token: float
+    """The same, divided by the number of tokens."""
+    score: float
+    """What the search ranks by: log p / tokens^length_penalty; greedy: the log-probability."""
+    tokens: tuple[int, ...]
+    """Token ids; the last one is the end if `finished`."""
+    log_probabilities: tuple[float, ...]
+    """Of each token."""
+    finished: bool
+    """Whether it ended by itself; else the limit of tokens cut it off."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Translation(Record):
+    """A line and its translations."""
+
+    source: str
+    """The line as it came."""
+    text: str
+    """The best translation; empty for an empty line and for one with a `problem`."""
+    hypotheses: tuple[Hypothesis, ...] = ()
+    """Best first; none for an empty line and for one with a problem."""
+    problem: str = ""
+    """Why the line could not be translated; empty when it could."""
+
+
+class Translator:
+    """Translates lines with a decoder that was trained on pairs."""
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        tokenizer: Tokenizer,
+        format: TranslationFormat | None = None,
+        *,
+        precision: Precision = "float32",
+    ) -> None:
+        self.decoder, self.tokenizer = decoder.eval(), tokenizer
+        self.format = TranslationFormat() if format is None else format
+        self.marks = self.format.marks(tokenizer)
+        self.step = FastStep(decoder, precision)
+
+    @classmethod
+    def open(cls, path: Path | str, *, precision: Precision = "float32") -> Translator:
+        """Open a run that was trained on pairs, or a model folder with a `translation.json`."""
+        from heedful.studies.translation.opening import opened
+
+        return cls(*opened(Path(path)), precision=precision)
+
+    def translate(
+        self,
+        lines: Iterable[str],
+        *,
+        beam: int = 1,
+        nbest: int = 1,
+        length_penalty: float = 1.0,
+        max_tokens: int | None = None,
+        batch: int = ROWS,
+    ) -> Iterator[Translation]:
+        """Return an iterator over the translations, in the order of the lines.
+
+        `beam` 1 takes the likeliest token each time; more search for the likeliest text, and
+        `nbest` of them are kept. A translation has at most `max_tokens` tokens; without it,
+        twice as many as its source and some.
+        """
+        if isinstance(lines, str):
+            raise InputError("lines", "are one text", expected="several lines were expected")
+        for name, value in (("beam", beam), ("nbest", nbest), ("batch", batch)):
+            _check_positive(name, value)
+        if max_tokens is not None:
+            _check_positive("max_tokens", max_tokens)
+        method = _method(beam, nbest, length_penalty)
+        return self._translated(iter(lines), method, max_tokens, max(1, batch // beam))
+
+    def texts(self, lines: Iterable[str], *, beam: int = 1) -> list[str]:
+        """Return only the best translation of each line."""
+        return [found.text for found in self.translate(lines, beam=beam)]
+
+    def prompt(self, line: str) -> tuple[list[int], str]:
+        """Return the tokens that ask for a translation, or an empty list and what is wrong."""
+        return self._prompts([line])[0]
+
+    def _translated(
+        self, lines: Iterator[str], method: Method, most: int | None, rows: int
+    ) -> Iterator[Translation]:
+        while chunk := list(islice(lines, CHUNK)):
+            prompts = self._prompts(chunk)
+            asked = [place for place, (prompt, _) in enumerate(prompts) if prompt]
+            asked.sort(key=lambda place: len(prompts[place][0]))
+            made: dict[int, tuple[Hypothesis, ...]] = {}
+            for first in range(0, len(asked), rows):
+                places = asked[first : first + rows]
+                found = self._continued([prompts[place][0] for place in places], method, most)
+                made |= zip(places, found, strict=True)
+            for place, (line, (_, problem)) in enumerate(zip(chunk, prompts, strict=True)):
+                hypotheses = made.get(place, ())
+                text = hypotheses[0].text if hypotheses else ""
+                yield Translation(source=line, text=text, hypotheses=hypotheses, problem=problem)
+
+    def _continued(
+        self, rows: Sequence[list[int]], method: Method, most: int | None
+    ) -> list[tuple[Hypothesis, ...]]:
+        config, ends = self.decoder.config, {self.marks.end}
+        limits = [
+            min(config.context - len(row) + 1, 2 * len(row) + 24 if most is None else most)
+            for row in rows
+        ]
+        prompts = Prompts.limited(config, rows, limits, ends)
+        found = continuations(self.decoder, prompts, method, self.step)
+        flat = [one for several in found for one in several]
+        texts = iter(self.tokenizer.decode_batch([_without_end(one) for one in flat]))
+        return [tuple(_hypothesis(one, next(texts)) for one in several) for several in found]
+
+    def _prompts(self, lines: Sequence[str]) -> list[tuple[list[int], str]]:
+        """Return for each line its prompt or what is wrong with it; neither for an empty one."""
+        problems = [_problem(line) for line in lines]
+        written = [
+            "" if problem else self.format.written(line)
+            for line, problem in zip(lines, problems, strict=True)
+        ]
+        found: list[tuple[list[int], str]] = []
+        encoded = self._encoded(written)
+        for text, problem, (tokens, unknown) in zip(written, problems, encoded, strict=True):
+            problem = problem or unknown or (self._unfit(tokens) if text else "")
+            found.append(([] if problem or not text else self.marks.around(tokens), problem))
+        return found
+
+    def _encoded(self, texts: Sequence[str]) -> list[tuple[list[int], str]]:
+        try:
+            return [(tokens, "") for tokens in self.tokenizer.encode_batch(texts)]
+        except InputError:  # one of them, or several: find out which
+            return [self._encoded_alone(text) for text in texts]
+
+    def _encoded_alone(self, text: str) -> tuple[list[int], str]:
+        try:
+            return self.tokenizer.encode(text), ""
+        except InputError as error:
+            return [], error.problem
+
+    def _unfit(self, tokens: list[int]) -> str:
+        held = self.marks.all.intersection(tokens)
+        if held:
+            return f"holds the mark {self.tokenizer.token(min(held))!r} of the tokenizer"
+        length, context = len(self.marks.around(tokens)), self.decoder.config.context
+        if length > context:
+            return f"has {length} tokens with its marks; the context of the model is {context}"
+        return ""
+
+
+def _problem(line: str) -> str:
+    """Say what makes a line no text to translate, whatever the model."""
+    if len(line) > LONGEST_LINE:
+        return f"has {len(line):,} characters; at most {LONGEST_LINE:,} are read"
+    for place, letter in enumerate(line, start=1):
+        kind = unicodedata.category(letter)
+        if kind in ("Cc", "Cs") and letter not in "\t\r\n":
+            what = "half of a surrogate pair" if kind == "Cs" else "a control character"
+            return f"holds {what} (U+{ord(letter):04X}, character {place})"
+    return ""
+
+
+def _without_end(one: Continuation) -> tuple[int, ...]:
+    return one.tokens[:-1] if one.finished else one.tokens
+
+
+def _hypothesis(one: Continuation, text: str) -> Hypothesis:
+    total = sum(one.log_probabilities)
+    return Hypothesis(
+        text=_in_one_line(text),
+        log_probability=total,
+        per_token=total / len(one.tokens),
+        score=one.score,
+        tokens=one.tokens,
+        log_probabilities=one.log_probabilities,
+        finished=one.finished,
+    )
+
+
+def _in_one_line(text: str) -> str:
+    """Return a text with blanks for line breaks and other control characters."""
+    if text.isprintable():
+        return text.strip()
+    kinds = ("Cc", "Zl", "Zp")
+    letters = (" " if unicodedata.category(letter) in kinds else letter for letter in text)
+    return "".join(letters).strip()
+
+
+def _method(beam: int, nbest: int, length_penalty: float) -> Method:
+    if nbest > beam:
+        raise InputError(
+            "nbest",
+            f"is {nbest}",
+            expected=f"at most one for each of the {beam} beams",
+            way_out=f"search with {nbest} beams or more",
+        )
+    if beam == 1:
+        return GREEDY
+    return Beams(beams=beam, nbest=nbest, length_penalty=length_penalty)
+
+
+def _check_positive(name: str, value: int) -> None:
+    if value < 1:
+        raise InputError(name, f"is {value}", expected="at least 1 was expected")
