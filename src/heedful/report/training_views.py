@@ -41,6 +41,10 @@ def result_tables(record: TrainingResult) -> Iterator[RenderableType]:
         f"{record.tokens_per_second:,.0f} tokens/s ({record.computed_as}), "
         f"{record.utilisation:.0%} of the machine's matrix products",
     )
+    made.add_row(
+        "took",
+        f"{record.seconds / 60:.1f} minutes, {record.processor_seconds / 60:.1f} of a processor",
+    )
     made.add_row("checkpoint", record.checkpoint)
     made.add_row("SHA-256 of the weights", record.weights_sha256)
     yield made

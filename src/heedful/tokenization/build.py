@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import tokenizers
-from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
 from heedful.errors import InputError
 from heedful.tokenization.tokenizer import Tokenizer
@@ -48,8 +48,18 @@ def bytes_of_utf8(*, marks: Sequence[str] = ()) -> Tokenizer:
     return Tokenizer(core)
 
 
-def train_bpe(texts: Iterable[str], size: int, *, marks: Sequence[str] = ()) -> Tokenizer:
-    """Learn byte-level byte-pair encoding of at most `size` ids; every text has ids."""
+PLAIN = {"\u00a0": " ", "\u202f": " ", "\u2019": "'"}
+"""Two no-break spaces and the curved apostrophe, and what every keyboard writes for them."""
+
+
+def train_bpe(
+    texts: Iterable[str], size: int, *, marks: Sequence[str] = (), plain: bool = False
+) -> Tokenizer:
+    """Learn byte-level byte-pair encoding of at most `size` ids; every text has ids.
+
+    `plain` reads the characters of `PLAIN` as the ones that keyboards write: one French text
+    puts a no-break space before its question mark, the next a space, or a narrow one.
+    """
     if size < 256 + len(marks):
         raise InputError(
             "size",
@@ -57,6 +67,10 @@ def train_bpe(texts: Iterable[str], size: int, *, marks: Sequence[str] = ()) -> 
             expected=f"at least {256 + len(marks)}: 256 bytes and {len(marks)} marks",
         )
     core = tokenizers.Tokenizer(models.BPE())
+    if plain:
+        core.normalizer = normalizers.Sequence(
+            [normalizers.Replace(found, written) for found, written in PLAIN.items()]
+        )
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
         vocab_size=size,

@@ -13,12 +13,18 @@ Kind = Literal["characters", "bytes", "bpe"]
 
 
 def learn_tokenizer(
-    kind: Kind, texts: Sequence[str], *, size: int | None = None, marks: Sequence[str] = ()
+    kind: Kind,
+    texts: Sequence[str],
+    *,
+    size: int | None = None,
+    marks: Sequence[str] = (),
+    plain: bool = False,
 ) -> Tokenizer:
     """Return a tokenizer of the kind, with an id for each of `marks` beside those of the texts.
 
     `size` is how many ids byte pairs may use, marks included; the other kinds have the size
-    that they need. The same texts in the same order give the same tokenizer.
+    that they need. `plain` lets byte pairs read no-break spaces as spaces and curved apostrophes
+    as straight ones. The same texts in the same order give the same tokenizer.
 
     >>> tokenizer = learn_tokenizer("characters", ["heed", "full"], marks=["<end>"])
     >>> tokenizer.size, tokenizer.encode("fed")
@@ -30,13 +36,15 @@ def learn_tokenizer(
             f"is {size} for a tokenizer of {kind}",
             expected="byte pairs need a size, and only they",
         )
+    if plain and kind != "bpe":
+        raise ConfigError("plain", f"is true for a tokenizer of {kind}", expected="byte pairs")
     _check(texts, marks)
     if kind == "characters":
         return characters("".join(sorted(set().union(*texts))), marks=marks)
     if kind == "bytes":
         return bytes_of_utf8(marks=marks)
     assert size is not None
-    return train_bpe(texts, size, marks=marks)
+    return train_bpe(texts, size, marks=marks, plain=plain)
 
 
 def _check(texts: Sequence[str], marks: Sequence[str]) -> None:

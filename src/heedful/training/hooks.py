@@ -74,6 +74,8 @@ class TrainingResult(Record):
     """Real tokens read, over the whole run."""
     seconds: float
     """Since it began or was resumed."""
+    processor_seconds: float
+    """Of all cores together in that time: what it cost, also where others used the machine."""
     tokens_per_second: float
     """In that time."""
     utilisation: float

@@ -159,13 +159,14 @@ class _Training:
             self.metrics = Metrics(run.path, self.session.step, tensorboard=config.tensorboard)
         self.peak = peak_flops()
         self.started, self.read, self.flops = time.perf_counter(), 0, 0
+        self.worked = time.process_time()
         self.last: Step | None = None
 
     def until_the_end(self, requests: StopRequests) -> TrainingResult:
         """Train until the steps are taken, an evaluation says enough, or a signal is heard."""
         session, config = self.session, self.config
         ended = self._over()
-        self.started = time.perf_counter()
+        self.started, self.worked = time.perf_counter(), time.process_time()
         while not ended:
             step = session.take_step(lambda: requests.number)
             self.last = step
@@ -226,6 +227,7 @@ class _Training:
                     "learning_rate": config.optimiser.learning_rate * step.rate_share,
                     "tokens": session.tokens,
                     "seconds": seconds,
+                    "processor_seconds": time.process_time() - self.worked,
                     "tokens_per_second": self.read / seconds,
                 },
             )
@@ -303,6 +305,7 @@ class _Training:
             evaluations=tuple(session.evaluations),
             tokens=session.tokens,
             seconds=seconds,
+            processor_seconds=time.process_time() - self.worked,
             tokens_per_second=self.read / max(seconds, 1e-9),
             utilisation=self.flops / max(seconds, 1e-9) / self.peak,
             parameters=parameter_count(self.config.model),

@@ -1,0 +1,109 @@
+"""A training from one table: what is held out, what is learned, and what the tokenizer reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful.data.batches import IGNORE
+from heedful.data.splits import overlap
+from heedful.errors import ConfigError, InputError
+from heedful.studies.text_corpora import TextData, read_parts
+from heedful.studies.text_training import BETWEEN, prepare
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    """English and French; every third English sentence is there twice."""
+    lines = [f"It is {n}.\tC\u2019est {n}\u202f!" for n in range(600)]
+    lines += [f"It is {n}.\tIl est {n}." for n in range(0, 600, 3)]
+    path = tmp_path / "pairs.tsv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def table(files: Path, **changes: Any) -> dict[str, Any]:
+    return {"source": "files", "files": [str(files)], "translate_from": "fr", **changes}
+
+
+def settings(files: Path, **changes: Any) -> dict[str, Any]:
+    data = table(files, tokenizer="bpe", vocabulary=300, held_out=40, width=64, rows=4, **changes)
+    return {"steps": 200, "model": {"preset": "tiny"}, "data": data}
+
+
+def test_groups_share_no_sentence_and_lose_none(pairs: Path) -> None:
+    parts = read_parts(TextData.of(table(pairs, split="groups", held_out=60, test=90)))
+    assert parts.test is not None
+    found = [parts.train, parts.held_out, parts.test]
+    assert sum(map(len, found)) == 800
+    assert len(parts.test) > len(parts.held_out) > 30
+    for first in found:
+        for second in found:
+            assert first is second or not overlap(first, second).any
+
+
+def test_the_source_is_the_language_that_was_named(pairs: Path) -> None:
+    parts = read_parts(TextData.of(table(pairs)))
+    assert all(text.startswith(("C\u2019", "Il")) for text in parts.train.sides[0])
+
+
+def test_files_of_their_own_are_held_out_whole(pairs: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.tsv"
+    kept.write_text("She is seven.\tElle est sept.\n", encoding="utf-8")
+    parts = read_parts(TextData.of(table(pairs, held_out_files=[str(kept)])))
+    assert len(parts.train) == 800
+    assert parts.held_out.sides == (("Elle est sept.",), ("She is seven.",))
+
+
+def test_learning_all_counts_the_sources_too(pairs: Path) -> None:
+    made = {learn: prepare(settings(pairs, learn=learn)) for learn in ("targets", "all")}
+    alone, both = (made[learn].batches.batch(0) for learn in ("targets", "all"))
+    assert np.array_equal(alone.tokens, both.tokens)
+    assert both.learned == both.real
+    between = made["all"].tokenizer.id_of(BETWEEN)
+    assert (both.targets == between).any()
+    assert not (alone.targets == between).any()
+    # Held-out figures mean the same whatever training counts.
+    kept = [made[learn].held_out.batch(0).targets for learn in ("targets", "all")]
+    assert np.array_equal(*kept)
+    assert (kept[0] == IGNORE).any()
+
+
+def test_byte_pairs_are_learned_from_the_training_part_alone(pairs: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.tsv"
+    kept.write_text("It is zzzzzzzz.\tC'est zzzzzzzz.\n" * 40, encoding="utf-8")
+    tokenizer = prepare(settings(pairs, held_out_files=[str(kept)])).tokenizer
+    assert len(tokenizer.encode("zzzzzzzz")) == 8
+
+
+def test_plain_reads_every_kind_of_space_alike(pairs: Path) -> None:
+    tokenizer = prepare(settings(pairs, plain=True)).tokenizer
+    written = ["C'est 3 !", "C\u2019est 3\u00a0!", "C\u2019est 3\u202f!"]
+    assert len({tuple(tokenizer.encode(text)) for text in written}) == 1
+    assert tokenizer.decode(tokenizer.encode(written[2])) == written[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"test": 5}, "data.test"),
+        ({"source": "phrasebook", "files": [], "translate_from": "fr"}, "data.translate_from"),
+        ({"source": "phrasebook", "translate_from": None}, "data.files"),
+        ({"files": []}, "data.files"),
+        ({"plain": True, "tokenizer": "bytes"}, "data.plain"),
+    ],
+)
+def test_settings_that_contradict_one_another_are_refused(
+    pairs: Path, changes: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        TextData.of(table(pairs, **changes))
+
+
+@pytest.mark.parametrize("split", ["even", "groups"])
+def test_more_held_out_than_there_is_is_refused(pairs: Path, split: str) -> None:
+    with pytest.raises(InputError, match="that are held out"):
+        read_parts(TextData.of(table(pairs, split=split, held_out=900)))
