@@ -49,6 +49,8 @@ VERBS = (
     Verb("runs", "runs:app", "List runs, or compare two."),
     Verb("generate", "generate:generate", "Let a model continue a text."),
     Verb("study", "study:app", "Run a study: it ends in one record and one section."),
+    Verb("translate", "translate:translate", "Translate texts, files or standard input."),
+    Verb("export", "export:export", "Write a trained model for other programs."),
     Verb("doctor", "doctor:doctor", "Show versions, threads, CPU features and optional parts."),
 )
 

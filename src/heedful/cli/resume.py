@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from heedful.cli.output import JsonFlag
 from heedful.cli.train import StrategyFlag, finish, progress_line
 
 
-def resume(run: Path, *, strategy: StrategyFlag = "single", json: JsonFlag = False) -> int:
+def resume(
+    run: Annotated[Path, Parameter(help="Folder of the run, as heed runs lists it.")],
+    *,
+    strategy: StrategyFlag = "single",
+    json: JsonFlag = False,
+) -> int:
     """Go on with a run from its newest whole checkpoint.
 
-    On the same machine, with the same threads, the result is the one that the run would have had
-    without the interruption, bit for bit. Damaged checkpoints are skipped, and named.
+    On the same machine, with the same threads, the weights at the end are bit for bit those of a
+    run that was never interrupted. Damaged checkpoints are skipped, and named. A run that is
+    finished stays as it is.
 
     Examples:
 

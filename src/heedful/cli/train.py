@@ -23,12 +23,14 @@ else:  # these classes live beside torch, which is loaded only when a training b
 
 StrategyFlag = Annotated[
     Literal["single", "ddp", "fsdp"],
-    Parameter(help="How processes started by torchrun share the work: ddp or fsdp."),
+    Parameter(
+        help="Under torchrun: ddp copies the weights to every process, fsdp spreads them over all."
+    ),
 ]
 
 
 def train(
-    config: Path,
+    config: Annotated[Path, Parameter(help="A TOML file: what to train, on what, for how long.")],
     *,
     run: Annotated[
         Path | None, Parameter(help="Folder of the run. [default: runs/NAME of the config]")
@@ -46,9 +48,9 @@ def train(
 ) -> int:
     """Train a decoder as a TOML file says; a run is a folder that can be resumed.
 
-    The file has `steps`, a table [model] (written out, or preset = "tiny" and changes), a table
-    [data] (source = "phrasebook", "biographies" or "files"), and what else you want to set.
-    Ctrl-C finishes the step and saves; a second Ctrl-C ends at once.
+    The smallest file has steps = 300, a table [model] with preset = "tiny", and a table [data]
+    with source = "phrasebook", "biographies" or "files"; everything else has a default. The
+    finished model is in RUN/model. Ctrl-C finishes the step and saves; a second one ends at once.
 
     Examples:
 
@@ -80,7 +82,7 @@ def train(
                 hooks=hooks,
                 strategy=strategy,
             )
-    return finish(result, made.tokenizer, json=json)
+    return finish(result, made, json=json)
 
 
 def _with_files(
@@ -95,7 +97,7 @@ def _with_files(
     return {**values, "data": {**data, **named}} if named and isinstance(data, dict) else values
 
 
-def finish(result: TrainingResult, tokenizer: Any, *, json: bool) -> int:
+def finish(result: TrainingResult, made: TextTraining, *, json: bool) -> int:
     """Write the model of a finished run, show how it ended, and return the exit code."""
     from heedful.report.training_views import result_tables
 
@@ -111,6 +113,7 @@ def finish(result: TrainingResult, tokenizer: Any, *, json: bool) -> int:
 def _write_model(run: Path, checkpoint: Path, made: TextTraining) -> None:
     """Put the trained decoder beside its tokenizer, where `heed model info RUN/model` finds it."""
     from heedful.model import write_folder
+    from heedful.studies.translation.model_card import write_card
     from heedful.studies.translation.opening import format_of
     from heedful.training.trained import trained_decoder
 
@@ -120,6 +123,7 @@ def _write_model(run: Path, checkpoint: Path, made: TextTraining) -> None:
     format = format_of(made)
     if format is not None:
         format.write(model)
+    write_card(run)
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def continuations(
     on_step: Callable[[Step], None] | None = None,
 ) -> tuple[tuple[Continuation, ...], ...]:
     """Return the continuations of prompts that were checked, each up to its own limit."""
-    with _evaluating(decoder):
+    with evaluating(decoder):
         if not isinstance(method, Beams):
             return _collect(decoder, prompts, method, step, on_step)
         if on_step is not None:
@@ -129,7 +129,7 @@ def _prepared(decoder: Decoder, step: FastStep | None) -> FastStep:
 
 
 @contextmanager
-def _evaluating(decoder: Decoder) -> Iterator[None]:
+def evaluating(decoder: Decoder) -> Iterator[None]:
     """Switch dropout off, and back to what it was."""
     training = decoder.training
     decoder.eval()

@@ -125,10 +125,17 @@ class Cache:
 
     def select(self, rows: Tensor) -> None:
         """Keep these rows in this order; a row may be taken twice, as beams are."""
-        self.keys = self.keys.index_select(1, rows)
-        self.values = self.values.index_select(1, rows)
+        # Columns that are not filled yet hold nothing worth copying.
+        self.keys = self._selected(self.keys, rows)
+        self.values = self._selected(self.values, rows)
         if self.padding is not None:
             self.padding = self.padding.index_select(0, rows)
+
+    def _selected(self, stored: Tensor, rows: Tensor) -> Tensor:
+        layers, _, heads, capacity, width = stored.shape
+        made = stored.new_empty(layers, len(rows), heads, capacity, width)
+        made[:, :, :, : self.length] = stored[:, :, :, : self.length].index_select(1, rows)
+        return made
 
 
 def left_padded(

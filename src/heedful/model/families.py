@@ -55,25 +55,52 @@ def family_of(model_type: object, where: str) -> Family:
 
 
 def family_for(config: DecoderConfig) -> Family:
-    """Return the family that can hold a decoder, or say what no family can hold."""
+    """Return the family that can hold a decoder, or say which settings no family can hold."""
     wanted = comparable(config)
-    nearest, fewest = "none", list(DecoderConfig.model_fields)
+    nearest, fewest = "", dict.fromkeys(DecoderConfig.model_fields, "")
     for family in FAMILIES.values():
         try:
             back = comparable(family.read(family.write(wanted)))
         except InputError:
             continue
-        differing = [name for name, value in wanted if getattr(back, name) != value]
+        differing = _differences(wanted.model_dump(), back.model_dump())
         if not differing:
             return family
-        if len(differing) < len(fewest):
+        if not nearest or len(differing) < len(fewest):
             nearest, fewest = family.name, differing
+    if not nearest:
+        raise InputError("model", "no family of Hugging Face holds it", way_out=OWN_FORM)
     raise InputError(
-        "model",
-        f"no family of Hugging Face holds it (nearest: {nearest}, which differs in "
-        f"{', '.join(fewest)})",
-        way_out="save it in Heedful's own form",
+        f"model.{next(iter(fewest))}",
+        "no family of Hugging Face holds this model: "
+        + ", ".join(f"{name} is {_valued(wanted, name)}" for name in fewest),
+        expected=f"the nearest, {nearest}, has "
+        + ", ".join(f"{name} = {value}" for name, value in fewest.items()),
+        way_out=f"train one with these settings, or {OWN_FORM}",
     )
+
+
+OWN_FORM = "save it in Heedful's own form (--to heedful)"
+
+
+def _differences(wanted: Any, back: Any, name: str = "") -> dict[str, str]:
+    """Return the settings in which two configs differ, with the value of the second."""
+    if isinstance(wanted, dict) and isinstance(back, dict):
+        if wanted.get("kind") != back.get("kind"):  # the rest belongs to another kind
+            return {f"{name}.kind": repr(back.get("kind"))}
+        found: dict[str, str] = {}
+        for part in wanted.keys() | back.keys():
+            inner = f"{name}.{part}" if name else part
+            found |= _differences(wanted.get(part), back.get(part), inner)
+        return dict(sorted(found.items()))
+    return {} if wanted == back else {name: repr(back)}
+
+
+def _valued(config: DecoderConfig, name: str) -> str:
+    value: Any = config
+    for part in name.split("."):
+        value = getattr(value, part)
+    return repr(value)
 
 
 def comparable(config: DecoderConfig) -> DecoderConfig:

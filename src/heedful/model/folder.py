@@ -101,14 +101,15 @@ def write_folder(
         tensors = {name: tensor.to(dtype) for name, tensor in tensors.items()}
     kind = str(next(iter(tensors.values())).dtype).removeprefix("torch.")
     written |= {"dtype": kind, "torch_dtype": kind}
-    if tokenizer is not None:
-        written |= {"bos_token_id": tokenizer.begin, "eos_token_id": tokenizer.end}
+    # Families have defaults of their own, such as 50256: none is right for another tokenizer.
+    marks = (None, None) if tokenizer is None else (tokenizer.begin, tokenizer.end)
+    written |= {"bos_token_id": marks[0], "eos_token_id": marks[1]}
     unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.resolve().parent))
     try:
         _write_weights(unfinished, tensors, shard_bytes)
         _write_json(unfinished / "config.json", written)
         if tokenizer is not None:
-            _write_tokenizer(unfinished, tokenizer)
+            _write_tokenizer(unfinished, tokenizer, decoder.config.context)
         for path in unfinished.iterdir():
             path.chmod(0o644)
             _flush(path)
@@ -193,12 +194,25 @@ def _write_weights(folder: Path, tensors: dict[str, torch.Tensor], most: int) ->
     _write_json(folder / INDEX, {"metadata": {"total_size": total}, "weight_map": places})
 
 
-def _write_tokenizer(folder: Path, tokenizer: Tokenizer) -> None:
+def _write_tokenizer(folder: Path, tokenizer: Tokenizer, context: int) -> None:
     tokenizer.save(folder / "tokenizer.json")
-    marks = {"bos_token": tokenizer.begin, "eos_token": tokenizer.end}
+    marks = {
+        "bos_token": tokenizer.begin,
+        "eos_token": tokenizer.end,
+        "pad_token": tokenizer.end,  # what is padded is never read, so any token will do
+    }
     named = {name: tokenizer.token(number) for name, number in marks.items() if number is not None}
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", **named}
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": context,
+        "padding_side": "left",
+        **named,
+    }
     _write_json(folder / "tokenizer_config.json", settings)
+    ids = {f"{name}_id": number for name, number in marks.items() if number is not None}
+    generation = {"do_sample": False, "max_length": context, **ids}
+    _write_json(folder / "generation_config.json", generation)
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:

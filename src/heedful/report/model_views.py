@@ -13,8 +13,9 @@ from heedful.report.terminal import number, table
 if TYPE_CHECKING:
     from heedful.model.inspection import ModelInfo, Verification
     from heedful.model.published import Fetched
+    from heedful.studies.exporting import Export
 else:  # these records live beside torch, without which the report must work
-    Fetched = ModelInfo = Verification = Record
+    Export = Fetched = ModelInfo = Verification = Record
 
 
 def info_tables(record: ModelInfo) -> Iterator[RenderableType]:
@@ -72,6 +73,19 @@ def fetched_tables(record: Fetched) -> Iterator[RenderableType]:
     made.add_row("size", size(record.bytes))
     made.add_row("SHA-256", record.sha256)
     made.add_row("licence", record.licence)
+    yield made
+
+
+def export_tables(record: Export) -> Iterator[RenderableType]:
+    """Yield what `heed export` prints."""
+    made = table(f"{record.model} exported", "", "", left=(0, 1))
+    made.add_row("where", record.folder)
+    made.add_row("form", f"{record.form}, family {record.family}")
+    made.add_row("weights", f"{record.parameters:,} parameters as {record.dtype}")
+    if record.translates is not None:
+        made.add_row("translates", " → ".join(record.translates))
+    for name, count in record.files.items():
+        made.add_row(name, size(count))
     yield made
 
 

@@ -8,19 +8,21 @@ translates from one that only continues texts: their tokenizers may have the sam
 
 from __future__ import annotations
 
-import json
+import re
 import unicodedata
 from pathlib import Path
 from typing import Literal
 
 from heedful.data.phrasebook import keyboard
-from heedful.errors import ConfigError, InputError
+from heedful.errors import ConfigError, InputError, RunError
 from heedful.model.safetensors_files import read_json
 from heedful.model.settings import Settings
 from heedful.studies.text_training import BEGIN, BETWEEN, END
 from heedful.tokenization import Tokenizer
+from heedful.training.durable import json_bytes, replace_bytes
 
 FILE = "translation.json"
+_BREAKS = re.compile(r"[\r\n]+")
 
 
 class TranslationFormat(Settings):
@@ -40,10 +42,11 @@ class TranslationFormat(Settings):
     """From which language into which."""
     normalise: Literal["nfc", "keyboard", "none"] = "nfc"
     """How a source is written before it is read: in NFC; as the phrasebook writes French; or
-    left as it is. White space at its ends is removed in any case."""
+    left as it is. In any case it becomes one line, without white space at its ends."""
 
     def written(self, text: str) -> str:
         """Return a source as the model was taught to read it."""
+        text = _BREAKS.sub(" ", text)
         if self.normalise != "none":
             text = unicodedata.normalize("NFC", text)
         return (keyboard(text) if self.normalise == "keyboard" else text).strip()
@@ -66,8 +69,12 @@ class TranslationFormat(Settings):
 
     def write(self, folder: Path) -> None:
         """Write it beside the weights."""
-        text = json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False)
-        (folder / FILE).write_text(text + "\n", encoding="utf-8")
+        try:
+            replace_bytes(folder / FILE, json_bytes(self.model_dump(mode="json")))
+        except OSError as error:
+            raise RunError(
+                str(folder / FILE), f"could not be written ({error.strerror})"
+            ) from None
 
     @classmethod
     def read(cls, folder: Path) -> TranslationFormat:

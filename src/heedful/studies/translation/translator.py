@@ -77,7 +77,7 @@ class Translator:
         *,
         precision: Precision = "float32",
     ) -> None:
-        self.decoder, self.tokenizer = decoder.eval(), tokenizer
+        self.decoder, self.tokenizer = decoder, tokenizer
         self.format = TranslationFormat() if format is None else format
         self.marks = self.format.marks(tokenizer)
         self.step = FastStep(decoder, precision)
@@ -192,12 +192,15 @@ class Translator:
 def _problem(line: str) -> str:
     """Say what makes a line no text to translate, whatever the model."""
     if len(line) > LONGEST_LINE:
-        return f"has {len(line):,} characters; at most {LONGEST_LINE:,} are read"
+        return f"is longer than {LONGEST_LINE:,} characters"
+    if line.isprintable():
+        return ""
     for place, letter in enumerate(line, start=1):
         kind = unicodedata.category(letter)
-        if kind in ("Cc", "Cs") and letter not in "\t\r\n":
-            what = "half of a surrogate pair" if kind == "Cs" else "a control character"
-            return f"holds {what} (U+{ord(letter):04X}, character {place})"
+        if kind == "Cs":  # what Python makes of bytes that are no UTF-8
+            return f"is not UTF-8 (byte 0x{ord(letter) & 0xFF:02X}, character {place})"
+        if kind == "Cc" and letter not in "\t\r\n":
+            return f"holds a control character (U+{ord(letter):04X}, character {place})"
     return ""
 
 

@@ -1,0 +1,259 @@
+"""`heed translate`: translate texts, a file, or whatever comes in."""
+
+from __future__ import annotations
+
+import json as json_library
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+from cyclopts import Parameter
+
+from heedful.cli.lines import arriving, blocks_of_lines
+from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
+from heedful.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from heedful.studies.translation import Alignment, Translation, Translator
+else:  # these classes live beside torch, which is loaded only when a model is opened
+    Alignment = Translation = Translator = Any
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SearchFlags:
+    """How translations are searched for."""
+
+    beam: Annotated[
+        int, Parameter(help="Texts followed at the same time; 1 takes the likeliest token.")
+    ] = 1
+    nbest: Annotated[int, Parameter(help="Translations of each line; at most --beam.")] = 1
+    length_penalty: Annotated[
+        float, Parameter(help="Beams score log p / tokens^this; above 1 favours long texts.")
+    ] = 1.0
+    max_tokens: Annotated[
+        int | None,
+        Parameter(help="Tokens of a translation at most. [default: twice its source and some]"),
+    ] = None
+    batch: Annotated[int, Parameter(help="Lines translated side by side.")] = 128
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ShowFlags:
+    """What is shown beside the translation."""
+
+    scores: Annotated[bool, Parameter(help="Show how likely the model finds each one.")] = False
+    alignment: Annotated[
+        bool, Parameter(help="Show which source words each output word attended to.")
+    ] = False
+    json: JsonFlag = False
+
+    @property
+    def more(self) -> bool:
+        """Whether a line is more than its text."""
+        return self.scores or self.alignment
+
+
+DEFAULT_SEARCH, DEFAULT_SHOW = SearchFlags(), ShowFlags()
+
+
+def translate(
+    run: Annotated[Path, Parameter(help="A run trained on pairs, or an exported one.")],
+    *texts: Annotated[str, Parameter(help="Texts to translate. [default: standard input]")],
+    file: Annotated[Path | None, Parameter(help="Translate this file, line by line.")] = None,
+    output: Annotated[Path | None, Parameter(help="Write to this file.")] = None,
+    search: SearchFlags = DEFAULT_SEARCH,
+    shown: ShowFlags = DEFAULT_SHOW,
+    figure: FigurePath = None,
+    int8: Annotated[bool, Parameter(help="Round the weights to 8 bits: no longer exact.")] = False,
+    strict: Annotated[bool, Parameter(help="Stop at a line that cannot be translated.")] = False,
+) -> int:
+    """Translate texts, a file, or standard input; line i out is the translation of line i.
+
+    An empty line stays empty. A line that cannot be translated (too long for the model, control
+    characters, not UTF-8) gives an empty line and a warning on stderr. Standard input is
+    translated as it arrives. With --scores, --alignment or --nbest, lines of a file become
+    tab-separated: line, rank, log p, log p per token, text, and links as source-target.
+    With --json, texts give one record, and files one record a line.
+
+    Examples:
+
+        heed translate runs/phrasebook "Où est la gare ?"
+        heed translate runs/phrasebook "Où est la gare ?" --beam 4 --nbest 4 --scores
+        heed translate runs/phrasebook "Où est la gare ?" --alignment --figure words.svg
+        heed translate runs/phrasebook --file french.txt --output english.txt
+        cat french.txt | heed translate runs/phrasebook > english.txt
+    """
+    _check(texts, file, output, figure)
+    from heedful.studies.translation import Translator
+
+    translator = Translator.open(run, precision="int8" if int8 else "float32")
+    settings = _settings(search)
+    work = partial(translator.translate, **settings)
+    work([])  # what is wrong with the settings is said before anything is read
+    if texts:
+        _show_texts(run, translator, list(work(_lines_of(texts))), settings, shown, figure)
+        return 0
+    wishes = _Wishes(translator, shown, strict, search.nbest)
+    with _opened(output) as target:
+        for found in _streamed(file, work):
+            wishes.write(found, target)
+    return 0
+
+
+def _show_texts(
+    run: Path,
+    translator: Translator,
+    found: list[Translation],
+    settings: dict[str, Any],
+    shown: ShowFlags,
+    figure: Path | None,
+) -> None:
+    from heedful.report.translation_views import (
+        TranslatedTexts,
+        alignment_figure,
+        translation_tables,
+    )
+    from heedful.studies.translation.alignment import align
+
+    for place, one in enumerate(found, start=1):
+        if one.problem:
+            raise InputError("text" if len(found) == 1 else f"text {place}", one.problem)
+    wanted = shown.alignment or figure is not None
+    alignments: tuple[Alignment | None, ...] = ()
+    if wanted:
+        alignments = tuple(align(translator, one) if one.hypotheses else None for one in found)
+    if figure is not None:
+        drawn = [alignment for alignment in alignments if alignment is not None]
+        if len(drawn) != 1:
+            raise InputError("--figure", f"was given {len(drawn)} texts", expected="one to draw")
+        draw(drawn[0], figure, alignment_figure)
+    if not shown.json and not shown.more and settings["nbest"] == 1:
+        print("\n".join(one.text for one in found))
+        return
+    record = TranslatedTexts(
+        model=str(run),
+        languages=translator.format.languages,
+        settings={**settings, "precision": translator.step.precision},
+        translations=tuple(found),
+        alignments=alignments if shown.alignment else (),
+    )
+    show(record, partial(translation_tables, scores=shown.scores), json=shown.json)
+
+
+class _Wishes:
+    """Writes the lines of a file or a stream as they were wished for."""
+
+    def __init__(self, translator: Translator, shown: ShowFlags, strict: bool, nbest: int) -> None:
+        self.translator, self.shown, self.strict = translator, shown, strict
+        self.columns = shown.more or nbest > 1
+        self.number = 0
+
+    def write(self, one: Translation, target: TextIO) -> None:
+        """Write one line, or say what is wrong with it."""
+        self.number += 1
+        where = f"line {self.number}"
+        if one.problem and self.strict:
+            raise InputError(where, one.problem, way_out="leave --strict out to get an empty line")
+        if one.problem:
+            print(f"{where}: {one.problem}; its translation is left empty", file=sys.stderr)
+        elif one.hypotheses and not one.hypotheses[0].finished:
+            count = len(one.hypotheses[0].tokens)
+            print(f"{where}: its translation was cut after {count} tokens", file=sys.stderr)
+        for line in self._lines(one):
+            target.write(line + "\n")
+        target.flush()
+
+    def _lines(self, one: Translation) -> Iterable[str]:
+        alignment = self._aligned(one) if self.shown.alignment else None
+        if self.shown.json:
+            record = {"line": self.number, **one.to_dict()}
+            record["source"] = one.source.encode("utf-8", "replace").decode("utf-8")
+            if self.shown.alignment:
+                record["alignment"] = None if alignment is None else alignment.to_dict()
+            return [json_library.dumps(record, ensure_ascii=False, allow_nan=False)]
+        if not self.columns:
+            return [one.text]
+        from heedful.report.translation_views import tabbed_lines
+
+        return tabbed_lines(one, self.number, alignment, aligned=self.shown.alignment)
+
+    def _aligned(self, one: Translation) -> Alignment | None:
+        from heedful.studies.translation.alignment import align
+
+        return align(self.translator, one) if one.hypotheses else None
+
+
+def _check(
+    texts: tuple[str, ...], file: Path | None, output: Path | None, figure: Path | None
+) -> None:
+    if texts and file is not None:
+        raise InputError("--file", "was given together with texts", way_out="use one of the two")
+    if texts and output is not None:
+        raise InputError(
+            "--output", "was given together with texts", way_out="give --file, or standard input"
+        )
+    if figure is not None and not texts:
+        raise InputError("--figure", "needs a text to draw", way_out="give the text itself")
+    check_figure_path(figure)
+    if file is not None and not file.is_file():
+        raise InputError(str(file), "there is no such file", way_out="check the path")
+    if output is not None and (output.is_dir() or not output.resolve().parent.is_dir()):
+        raise InputError("--output", f"{output} cannot be written", expected="a file in a folder")
+
+
+def _settings(search: SearchFlags) -> dict[str, Any]:
+    return {
+        "beam": search.beam,
+        "nbest": search.nbest,
+        "length_penalty": search.length_penalty,
+        "max_tokens": search.max_tokens,
+        "batch": search.batch,
+    }
+
+
+def _lines_of(texts: Iterable[str]) -> list[str]:
+    return [line for text in texts for line in text.split("\n")]
+
+
+def _streamed(file: Path | None, work: Any) -> Iterator[Translation]:
+    if file is not None:
+        from heedful.data.files import TextFile
+
+        chunks = TextFile(file).chunks()
+        yield from work(chain.from_iterable(blocks_of_lines(chunks)))
+        return
+    if sys.stdin.isatty():
+        print("Type a line to translate it; Ctrl-D ends.", file=sys.stderr)
+    for block in blocks_of_lines(arriving(sys.stdin.buffer)):
+        yield from work(block)
+
+
+@contextmanager
+def _opened(output: Path | None) -> Iterator[TextIO]:
+    """Open standard output, or a file that appears when all of it is written."""
+    if output is None:
+        yield sys.stdout
+        return
+    handle, unfinished = tempfile.mkstemp(dir=output.resolve().parent, prefix=f".{output.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as target:
+            yield target
+            target.flush()
+            os.fsync(target.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(unfinished).chmod(0o666 & ~umask)
+        Path(unfinished).replace(output)
+    except OSError as error:
+        raise RunError(str(output), f"could not be written ({error.strerror})") from None
+    finally:
+        Path(unfinished).unlink(missing_ok=True)
