@@ -23,7 +23,8 @@ class Part(NamedTuple):
 
     name: str
     says: str
-    run: Callable[[Step], PartRecord]
+    run: Callable[[Step, Path], PartRecord]
+    """Gets how to tell its progress, and the folder of the laboratory, for runs it may keep."""
 
 
 def lab(
@@ -67,7 +68,7 @@ def lab(
         else:
             started = time.perf_counter()
             with progress(part.says) as step:
-                found = part.run(step)
+                found = part.run(step, output)
             keep_part(output, found)
             _say(f"{part.name}: {time.perf_counter() - started:.1f} s")
         done.append(found)
@@ -82,7 +83,7 @@ def lab(
     return 0
 
 
-def _attention(step: Step) -> PartRecord:
+def _attention(step: Step, _output: Path) -> PartRecord:
     from heedful.report.exploration_section import exploration_section
     from heedful.report.lab_record import PartRecord
     from heedful.studies.exploration import explore
@@ -93,7 +94,7 @@ def _attention(step: Step) -> PartRecord:
     return PartRecord.of(section, record)
 
 
-def _claims(step: Step) -> PartRecord:
+def _claims(step: Step, _output: Path) -> PartRecord:
     from heedful.claims.runner import check
     from heedful.report.claims_section import claims_section
     from heedful.report.lab_record import PartRecord
@@ -104,7 +105,7 @@ def _claims(step: Step) -> PartRecord:
     return PartRecord.of(section, record)
 
 
-def _positions(step: Step) -> PartRecord:
+def _positions(step: Step, _output: Path) -> PartRecord:
     from heedful.positions import positions_study
     from heedful.report.lab_record import PartRecord
     from heedful.report.positions_section import positions_section
@@ -116,10 +117,32 @@ def _positions(step: Step) -> PartRecord:
     return PartRecord.of(section, record)
 
 
+def _translation(step: Step, output: Path) -> PartRecord:
+    from heedful.report.lab_record import PartRecord
+    from heedful.report.translation_section import translation_section
+    from heedful.studies.translation.elsewhere import at_hand
+    from heedful.studies.translation.settings import study_settings
+    from heedful.studies.translation.study import run_study
+
+    # A checkpoint of others is used where it is at hand; nothing is fetched.
+    settings = study_settings({"elsewhere": LAB_ELSEWHERE} if at_hand() else {})
+    record = run_study(
+        settings,
+        output / "translation",
+        tell=lambda _what, share: step(round(1000 * share), 1000),
+    )
+    section = translation_section(record, 60.0 * record.minutes)
+    return PartRecord.of(section, record)
+
+
+LAB_ELSEWHERE = {"model": "smollm2", "sizes": [500], "steps": 30, "sentences": 100}
+"""The third arm inside the laboratory: seconds a step, so few of them."""
+
 PARTS = (
     Part("attention", "exploring attention", _attention),
     Part("claims", "judging the claims of the catalog", _claims),
     Part("positions", "looking at position embeddings", _positions),
+    Part("translation", "learning to translate", _translation),
 )
 
 
