@@ -1,11 +1,11 @@
-"""How fast is a training step, against Hugging Face's models of the same shape?
+"""How fast is a training step, against models of the same shape by others?
 
 One step is forward, backward, clipping and AdamW. Contenders take turns, step by step, so that
 whatever else the machine does hits all of them alike; the figures are medians, and ratios of
 medians. Sizes: S is the character model of the course (4 layers of 8 heads, 256 wide, 256 ids,
 64 × 128 tokens), M is 6 layers of 8 heads, 512 wide, 8,000 ids, 16 × 128 tokens.
 
-    python benchmarks/bench_training.py [--rounds 7] [--sizes S M]
+    python benchmarks/bench_training.py [--rounds 7] [--sizes S M] [--peers FOLDER]
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
+import training_peers
 import transformers
 from rich.console import Console
-from torch.nn import functional
 
 from heedful.machine import examine
 from heedful.model import DecoderConfig, flops_per_token, parameter_count, preset
@@ -41,6 +42,16 @@ from heedful.training.trial import Choice, peak_flops
 RESULTS = Path(__file__).parent / "results" / "training.json"
 CORES = len(os.sched_getaffinity(0))
 SHAPES = {"S": (64, 128), "M": (16, 128)}
+LANES, BFLOAT16 = f"{CORES} lanes", "bfloat16"
+PEERS = {
+    "gpt2": [training_peers.hugging_face_gpt2],
+    "llama": [
+        training_peers.hugging_face_llama,
+        training_peers.litgpt,
+        training_peers.x_transformers,
+    ],
+}
+Precision = Literal["float32", "bfloat16"]
 Step = Callable[[], object]
 
 
@@ -89,60 +100,19 @@ def shape_of(size: str, family: str, dropout: float) -> DecoderConfig:
     )
 
 
-def ours(config: DecoderConfig, rows: int, width: int, lanes: int) -> Step:
+def ours(
+    config: DecoderConfig, rows: int, width: int, lanes: int, precision: Precision = "float32"
+) -> Step:
     """Return our step, through everything that the loop does in one."""
     training = TrainingConfig(
         model=config,
         steps=100_000,
         schedule=Schedule(kind="constant", warmup=0),
-        compute=Compute(precision="float32", compile=False, lanes=lanes),
+        compute=Compute(precision=precision, compile=False, lanes=lanes),
     )
-    choice = Choice(precision="float32", lanes=lanes, compiled=False)
+    choice = Choice(precision=precision, lanes=lanes, compiled=False)
     feed = RandomTokens(config.vocabulary, rows, width)
     return Session(training, feed, Alone(), choice).take_step
-
-
-def theirs(config: DecoderConfig, family: str, rows: int, width: int) -> Step:
-    """Return the same step with a model of `transformers`."""
-    common: dict[str, Any] = {"vocab_size": config.vocabulary, "attn_implementation": "sdpa"}
-    rate = config.dropout.residual
-    if family == "gpt2":
-        peer: Any = transformers.GPT2Config(
-            n_positions=config.context,
-            n_embd=config.width,
-            n_layer=config.layers,
-            n_head=config.attention.heads,
-            resid_pdrop=rate,
-            embd_pdrop=rate,
-            attn_pdrop=rate,
-            **common,
-        )
-    else:
-        peer = transformers.LlamaConfig(
-            hidden_size=config.width,
-            intermediate_size=config.hidden_width,
-            num_hidden_layers=config.layers,
-            num_attention_heads=config.attention.heads,
-            max_position_embeddings=config.context,
-            tie_word_embeddings=True,
-            attention_dropout=rate,
-            **common,
-        )
-    model = transformers.AutoModelForCausalLM.from_config(peer).train()
-    arrays = RandomTokens(config.vocabulary, rows, width).batch(0)
-    tokens, targets = torch.from_numpy(arrays.tokens), torch.from_numpy(arrays.targets).flatten()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95))
-
-    def step() -> float:
-        optimiser.zero_grad()
-        logits = model(input_ids=tokens, use_cache=False).logits
-        loss = functional.cross_entropy(logits.flatten(0, 1), targets)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        return float(loss.detach())
-
-    return step
 
 
 def race(contenders: dict[str, Step], rounds: int) -> dict[str, float]:
@@ -157,28 +127,38 @@ def race(contenders: dict[str, Step], rounds: int) -> dict[str, float]:
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 
-def compare(size: str, family: str, dropout: float, rounds: int) -> dict[str, Any]:
-    """Race our step, eager and in lanes, against theirs."""
+def compare(size: str, family: str, dropout: float, given: argparse.Namespace) -> dict[str, Any]:
+    """Race our step, in one lane and in several, against everybody's of the same shape."""
     torch.set_num_threads(CORES)
     rows, width = SHAPES[size]
     config = shape_of(size, family, dropout)
-    contenders = {
-        "theirs": theirs(config, family, rows, width),
-        "one lane": ours(config, rows, width, 1),
-        f"{CORES} lanes": ours(config, rows, width, CORES),
-    }
-    seconds = race(contenders, rounds)
-    tokens = rows * width
-    operations = flops_per_token(config, width, training=True) * tokens
+    arrays = RandomTokens(config.vocabulary, rows, width).batch(0)
+    tokens, targets = torch.from_numpy(arrays.tokens), torch.from_numpy(arrays.targets)
+    peers = [
+        peer
+        for peer in PEERS[family]
+        if (given.peers or peer.__name__.startswith("hugging_face"))
+        and not (dropout and peer is training_peers.litgpt)
+    ]
+    contenders = {peer.__name__: peer(config, tokens, targets) for peer in peers}
+    contenders["one lane"] = ours(config, rows, width, 1)
+    contenders[LANES] = ours(config, rows, width, CORES)
+    contenders[BFLOAT16] = ours(config, rows, width, CORES, "bfloat16")
+    seconds = race(contenders, given.rounds)
+    counted = rows * width
+    operations = flops_per_token(config, width, training=True) * counted
     peak = max(peak_flops() for _ in range(5))
-    best = min(seconds["one lane"], seconds[f"{CORES} lanes"])
+    best = min(seconds["one lane"], seconds[LANES])
+    best_peer = min(peers, key=lambda peer: seconds[peer.__name__]).__name__
     return {
         "size": size,
         "family": family,
         "dropout": dropout,
-        "tokens_per_second": {name: tokens / taken for name, taken in seconds.items()},
-        "ratio_one_lane": seconds["theirs"] / seconds["one lane"],
-        "ratio_lanes": seconds["theirs"] / seconds[f"{CORES} lanes"],
+        "tokens_per_second": {name: counted / taken for name, taken in seconds.items()},
+        "ratios": {peer.__name__: seconds[peer.__name__] / best for peer in peers},
+        "best_peer": best_peer,
+        "ratio_to_best": seconds[best_peer] / best,
+        "ratio_bfloat16": seconds[best_peer] / seconds[BFLOAT16],
         "utilisation": operations / best / peak,
         "peak_gflops": peak / 1e9,
     }
@@ -244,27 +224,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--sizes", nargs="+", choices=list(SHAPES), default=list(SHAPES))
+    parser.add_argument("--peers", help="folder with litgpt and x-transformers, see training_peers")
     given = parser.parse_args()
+    if given.peers:
+        sys.path.insert(0, given.peers)
     transformers.logging.set_verbosity_error()
     rows = [
-        compare(size, family, dropout, given.rounds)
+        compare(size, family, dropout, given)
         for size in given.sizes
         for family in ("gpt2", "llama")
         for dropout in (0.0, 0.1)
     ]
     shown = table(
-        "A training step, times as fast as Hugging Face's",
-        *("size", "family", "dropout", "one lane", f"{CORES} lanes", "tokens/s", "of the peak"),
-        left=(0, 1),
+        "A training step, times as fast as the best of the others",
+        *("size", "family", "dropout", "best other", "float32", "bfloat16", "tokens/s", "of peak"),
+        left=(0, 1, 3),
     )
     for row in rows:
         shown.add_row(
             row["size"],
             row["family"],
             f"{row['dropout']:g}",
-            f"{row['ratio_one_lane']:.2f}",
-            f"{row['ratio_lanes']:.2f}",
-            f"{max(row['tokens_per_second'].values()):,.0f}",
+            row["best_peer"],
+            f"{row['ratio_to_best']:.2f}",
+            f"{row['ratio_bfloat16']:.2f}",
+            f"{max(row['tokens_per_second'][name] for name in ('one lane', LANES)):,.0f}",
             f"{row['utilisation']:.0%}",
         )
     Console(width=100).print(shown)

@@ -1,0 +1,399 @@
+"""What does the training loop gain over the course's, and what does it cost beside its gradients?
+
+    python benchmarks/bench_loop.py [--tatoeba fra.txt.gz --wiki wiki.txt] [--parts rows loop ...]
+
+Four parts, each with contenders that take turns, so that whatever else the machine does hits
+all of them alike:
+
+- **rows**: real tokens (no padding) a second. The course's starter gives each text a row of 128
+  characters, filled up with padding; text that it pretrains on is first cut at a random length
+  of 4 to 112. The model and the data are the same: 4 layers of 8 heads, 256 wide.
+- **loop**: what data, clipping, metrics, TensorBoard and a progress hook add to bare gradients
+  and steps, inside a real run.
+- **target**: steps and seconds until a held-out loss. AdamW gets the course's settings at the
+  best of three rates; what it reaches is the target. Muon gets half of its steps, a third, ...
+- **checkpoint**: of thirty million parameters.
+
+Without files, the embedded corpora are used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from heedful.data.batches import Batches, packed
+from heedful.data.packing import shuffled
+from heedful.data.sequences import Sequences
+from heedful.machine import examine
+from heedful.model import Decoder, DecoderConfig, parameter_count, preset
+from heedful.model.config import Dropout, Rotary
+from heedful.report.terminal import table
+from heedful.studies.text_training import prepare
+from heedful.training import Compute, Hooks, Optimiser, Schedule, TrainingConfig, train
+from heedful.training.checkpoint import save
+from heedful.training.distribution import Alone
+from heedful.training.evaluation import held_out_loss
+from heedful.training.feed import IGNORE, Feed, rows_of
+from heedful.training.session import Session
+from heedful.training.trial import Choice
+
+RESULTS = Path(__file__).parent / "results" / "loop.json"
+CORES = len(os.sched_getaffinity(0))
+WIDTH, ROWS = 128, 64
+LONGEST = 8_192
+"""Tokens of a text that is read whole, before anybody cuts it."""
+SHORTEST_CUT, LONGEST_CUT = 4, WIDTH * 7 // 8
+RATES = (6e-4, 2e-3, 6e-3)
+"""Of AdamW: the course fine-tunes at the first and pretrains at the last."""
+SHARES = (2, 3, 4)
+"""Muon gets one of so many parts of AdamW's steps."""
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """One batch."""
+
+    tokens: Any
+    targets: Any
+    documents: Any
+
+
+class PaddedRows:
+    """One text a row, cut at the width and filled up with padding, as the course's starter does."""
+
+    def __init__(self, sequences: Sequences, *, cut: bool) -> None:
+        """`cut`: at a random length of 4 to 112 first, anew for every row."""
+        self.sequences, self.cut = sequences, cut
+
+    def __len__(self) -> int:
+        return len(self.sequences) // ROWS
+
+    def batch(self, index: int) -> Arrays:
+        """Return batch `index`."""
+        epoch, place = divmod(index, len(self))
+        chosen = shuffled(len(self.sequences), 0, epoch)[place * ROWS : (place + 1) * ROWS]
+        draw = np.random.default_rng([epoch, place])
+        tokens = np.zeros((ROWS, WIDTH), dtype=np.int64)
+        targets = np.full((ROWS, WIDTH), IGNORE, dtype=np.int64)
+        documents = np.full((ROWS, WIDTH), -1, dtype=np.int64)
+        for row, member in enumerate(chosen):
+            start, end = self.sequences.starts[member : member + 2]
+            text = self.sequences.tokens[start:end]
+            if self.cut:
+                text = text[: draw.integers(SHORTEST_CUT, LONGEST_CUT + 1)]
+            steps = min(len(text) - 1, WIDTH)
+            tokens[row, :steps] = text[:steps]
+            targets[row, :steps] = text[1 : steps + 1]
+            targets[row, : max(self.sequences.prompts[member] - 1, 0)] = IGNORE
+            documents[row, :steps] = 0
+        return Arrays(tokens, targets, documents)
+
+
+def read(source: str, file: Path | None) -> tuple[str, Sequences, int]:
+    """Return the name of a corpus, its texts as whole sequences of characters, and the ids."""
+    data: dict[str, Any] = {"source": source, "size": 4_000, "width": LONGEST, "rows": 1}
+    if file is not None:
+        data = {"source": "files", "files": [str(file)], "width": LONGEST, "rows": 1}
+    made = prepare({"steps": 1_000, "data": data, "model": {"preset": "a5"}})
+    return file.name if file else source, made.batches.sequences, made.tokenizer.size
+
+
+def shape(vocabulary: int, dropout: float) -> DecoderConfig:
+    """Return the course's model."""
+    rates = Dropout(embedding=dropout, attention=dropout, residual=dropout)
+    return preset("a5", vocabulary=vocabulary, context=WIDTH, dropout=rates)
+
+
+class Ours:
+    """Our loop's step on packed rows, which counts the real tokens that it reads."""
+
+    def __init__(self, model: DecoderConfig, feed: Feed, choice: Choice) -> None:
+        config = TrainingConfig(
+            model=model, steps=100_000, schedule=Schedule(kind="constant", warmup=0)
+        )
+        self.session = Session(config, feed, Alone(), choice)
+        self.real: list[int] = []
+
+    def __call__(self) -> None:
+        """Take a step."""
+        self.real.append(self.session.take_step().real)
+
+
+class Starter:
+    """A plain loop: whole rows through the decoder, torch's own dropout, AdamW, clipping."""
+
+    def __init__(self, model: DecoderConfig, feed: Feed) -> None:
+        self.decoder, self.feed = Decoder(model, seed=0).train(), feed
+        self.optimiser = torch.optim.AdamW(
+            self.decoder.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1
+        )
+        self.real: list[int] = []
+
+    def __call__(self) -> None:
+        """Take a step."""
+        batch = self.feed.batch(len(self.real))
+        tokens, targets = torch.from_numpy(batch.tokens), torch.from_numpy(batch.targets)
+        logits = self.decoder(tokens)
+        loss = functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        self.optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.decoder.parameters(), 1.0)
+        self.optimiser.step()
+        float(loss.detach())
+        self.real.append(int((batch.documents >= 0).sum()))
+
+
+def rows_part(corpora: dict[str, Any], rounds: int) -> list[dict[str, Any]]:
+    """Race packed rows against padded ones, on pairs and on text, with and without dropout."""
+    found = []
+    for kind, (name, sequences, vocabulary) in corpora.items():
+        text = kind == "text"
+        fitting = sequences.cut(WIDTH) if text else sequences.without_longer(WIDTH)
+        rows = packed(fitting, width=WIDTH, rows=ROWS)
+        paddings = {"whole texts": False, "random cut": True} if text else {"whole texts": False}
+        for dropout in (0.0, 0.1):
+            model = shape(vocabulary, dropout)
+            contenders: dict[str, Any] = {
+                f"padded, {way}": Starter(model, PaddedRows(sequences, cut=cut))
+                for way, cut in paddings.items()
+            }
+            ways = [("float32", 1), ("float32", CORES), ("bfloat16", CORES)]
+            contenders |= {
+                f"packed, {precision}, {lanes} lanes": Ours(
+                    model, rows, Choice(precision=precision, lanes=lanes, compiled=False)
+                )
+                for precision, lanes in ways
+            }
+            seconds = race(contenders, rounds)
+            speeds = {
+                way: statistics.mean(contenders[way].real) / taken for way, taken in seconds.items()
+            }
+            found.append(
+                {
+                    "corpus": f"{name} ({kind})",
+                    "dropout": dropout,
+                    "padding_share_of_packed_rows": rows.padding,
+                    "real_tokens_per_second": speeds,
+                    **_ratios(speeds),
+                }
+            )
+    return found
+
+
+def _ratios(speeds: dict[str, float]) -> dict[str, float]:
+    """Return how many times as fast our best and our float32 loop are as the course's."""
+    starter = [way for way in speeds if way.startswith("padded")][-1]
+    exact = [value for way, value in speeds.items() if "float32" in way]
+    best = [value for way, value in speeds.items() if way.startswith("packed")]
+    return {
+        "ratio_float32": max(exact) / speeds[starter],
+        "ratio_best": max(best) / speeds[starter],
+    }
+
+
+def race(contenders: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
+    """Return the median seconds of a step of each contender, taken in turns."""
+    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    for number in range(rounds + 1):
+        for name, step in contenders.items():
+            begun = time.perf_counter()
+            step()
+            if number:  # the first round warms up
+                taken[name].append(time.perf_counter() - begun)
+    return {name: statistics.median(seconds) for name, seconds in taken.items()}
+
+
+def loop_part(sequences: Sequences, vocabulary: int, rounds: int) -> dict[str, float]:
+    """Return what a real run adds to its gradients and steps; the two take turns."""
+    rows = packed(sequences.cut(WIDTH), width=WIDTH, rows=ROWS)
+    steps = 4 * rounds
+    config = TrainingConfig(
+        model=shape(vocabulary, 0.0),
+        steps=steps,
+        save_every=steps,
+        schedule=Schedule(kind="constant", warmup=0),
+        compute=Compute(precision="float32", lanes=CORES, compile=False),
+    )
+    choice = Choice(precision="float32", lanes=CORES, compiled=False)
+    bare = Session(config, rows, Alone(), choice)
+    batch = rows_of(rows.batch(0))
+    whole, alone, data = [], [], []
+    left = 0.0
+
+    def report(_progress: object) -> None:
+        nonlocal left
+        begun = time.perf_counter()
+        whole.append(begun - left)
+        bare.engine.gradients([batch], batch.learned)
+        bare.optimisers.step(1.0)
+        alone.append(time.perf_counter() - begun)
+        begun = time.perf_counter()
+        rows_of(rows.batch(len(data)))
+        data.append(time.perf_counter() - begun)
+        left = time.perf_counter()
+
+    with tempfile.TemporaryDirectory() as place:
+        train(config, rows, Path(place) / "run", hooks=Hooks(report=report))
+    bare.close()
+    # Each step against the bare one beside it: what the machine does meanwhile cancels.
+    added = [one / other - 1.0 for one, other in zip(whole[2:], alone[2:], strict=True)]
+    return {
+        "seconds_a_step": statistics.median(whole[2:]),
+        "added_to_bare_steps": statistics.median(added),
+        "loader_share": statistics.median(data) / statistics.median(whole[2:]),
+        "steps": len(added),
+    }
+
+
+def checkpoint_part(sequences: Sequences, rounds: int) -> dict[str, float]:
+    """Return the seconds that a checkpoint of thirty million parameters takes, proof included."""
+    model = preset("small", vocabulary=21_000, context=WIDTH)
+    rows = packed(sequences.cut(WIDTH), width=WIDTH, rows=1)
+    config = TrainingConfig(model=model, steps=1_000)
+    choice = Choice(precision="float32", lanes=1, compiled=False)
+    session = Session(config, rows, Alone(), choice)
+    taken = []
+    with tempfile.TemporaryDirectory() as place:
+        for _ in range(rounds):
+            session.take_step()
+            begun = time.perf_counter()
+            save(Path(place), session.contents(), model)
+            taken.append(time.perf_counter() - begun)
+    return {
+        "parameters": parameter_count(model),
+        "median_seconds": statistics.median(taken),
+        "slowest_seconds": max(taken),
+    }
+
+
+def target_part(
+    corpora: dict[str, Any], steps: int, seeds: int, width: int
+) -> list[dict[str, Any]]:
+    """Return how much sooner Muon reaches what AdamW ends at."""
+    found = []
+    for kind, (name, sequences, vocabulary) in corpora.items():
+        fitting = sequences.cut(WIDTH) if kind == "text" else sequences.without_longer(WIDTH)
+        order = shuffled(len(fitting), 99, 0)
+        kept = packed(fitting.take(order[:300]), width=WIDTH, rows=ROWS)
+        rows = packed(fitting.take(order[300:]), width=WIDTH, rows=ROWS // 2)
+        for seed in range(seeds):
+            course = shape(vocabulary, 0.0).changed(width=width)
+            trials = [
+                _trained(course, rows, kept, steps, seed, Optimiser(learning_rate=rate))
+                for rate in RATES
+            ]
+            best = min(trials, key=lambda trial: trial["loss"])
+            row = {"corpus": f"{name} ({kind})", "seed": seed, "target_loss": best["loss"]}
+            row |= {"adamw_steps": steps, "adamw_rate": RATES[trials.index(best)]}
+            found.append(row | _soonest(course, rows, kept, seed, best))
+    return found
+
+
+def _soonest(
+    course: DecoderConfig, rows: Batches, kept: Batches, seed: int, best: dict[str, Any]
+) -> dict[str, Any]:
+    """Give Muon fewer and fewer steps, until it does not reach the target any more."""
+    model = course.changed(positions=Rotary())
+    muon = Optimiser(kind="muon", learning_rate=3e-3, matrix_learning_rate=1e-2)
+    reached: dict[str, Any] = {"muon_steps": None, "ratio_of_steps": None, "ratio_of_seconds": None}
+    for share in SHARES:
+        trial = _trained(model, rows, kept, best["steps"] // share, seed, muon)
+        if trial["loss"] > best["loss"]:
+            break
+        reached = {
+            "muon_steps": trial["steps"],
+            "ratio_of_steps": best["steps"] / trial["steps"],
+            "ratio_of_seconds": best["seconds"] / trial["seconds"],
+        }
+    return reached
+
+
+def _trained(
+    model: DecoderConfig, rows: Batches, kept: Batches, steps: int, seed: int, optimiser: Optimiser
+) -> dict[str, Any]:
+    config = TrainingConfig(
+        model=model,
+        steps=steps,
+        seed=seed,
+        optimiser=optimiser,
+        schedule=Schedule(warmup=max(steps // 20, 2)),
+        save_every=steps,
+        evaluate_every=steps,
+        tensorboard=False,
+        compute=Compute(precision="bfloat16", lanes=CORES, compile=False),
+    )
+    with tempfile.TemporaryDirectory() as place:
+        hooks = Hooks(evaluate=held_out_loss(kept))
+        result = train(config, rows, Path(place) / "run", hooks=hooks)
+    loss = result.evaluations[-1].values["loss"]
+    print(f"  {optimiser.kind} {optimiser.learning_rate:g}: {steps} steps, loss {loss:.4f}")
+    return {"loss": loss, "steps": steps, "seconds": result.seconds}
+
+
+def shown(title: str, rows: list[dict[str, Any]]) -> None:
+    """Print rows as a table."""
+    from rich.console import Console
+
+    made = table(title, *[name.replace("_", " ") for name in rows[0]], left=(0,))
+    for row in rows:
+        made.add_row(*[_figure(value) for value in row.values()])
+    Console(width=140).print(made)
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, dict):
+        return "\n".join(f"{name}: {_figure(item)}" for name, item in value.items())
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+
+
+def main() -> None:
+    """Measure the parts, print them and store them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tatoeba", type=Path, help="pairs; default: the phrasebook")
+    parser.add_argument("--wiki", type=Path, help="a text a line; default: the biographies")
+    parts = ("rows", "loop", "target", "checkpoint")
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--steps", type=int, default=300, help="of AdamW, towards the target")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--width", type=int, default=128, help="of the model of `target`")
+    given = parser.parse_args()
+    torch.set_num_threads(CORES)
+    corpora = {"pairs": read("phrasebook", given.tatoeba), "text": read("biographies", given.wiki)}
+    record = json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {}
+    machine = examine()
+    record |= {
+        "question": "What does the training loop gain over the course's, and what does it cost?",
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "machine": {"cpu": machine.cpu, "cores": machine.cores, "features": machine.cpu_features},
+        "torch": torch.__version__,
+    }
+    makers: dict[str, Callable[[], Any]] = {
+        "rows": lambda: rows_part(corpora, given.rounds),
+        "loop": lambda: loop_part(*corpora["text"][1:], given.rounds),
+        "target": lambda: target_part(corpora, given.steps, given.seeds, given.width),
+        "checkpoint": lambda: checkpoint_part(corpora["text"][1], given.rounds),
+    }
+    for part in given.parts:
+        record[part] = makers[part]()
+        shown(part, record[part] if isinstance(record[part], list) else [record[part]])
+        RESULTS.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps({part: record[part] for part in given.parts}))
+
+
+if __name__ == "__main__":
+    main()
