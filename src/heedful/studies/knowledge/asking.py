@@ -1,0 +1,230 @@
+"""Ask a model of the study: an answer with its confidence and evidence, or "I don't know".
+
+The study leaves beside the weights of its main arm what asking needs: the tokenizer, the documents,
+the fine-tuning questions, the temperature, and the threshold below which it does not answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from heedful.data.biographies import QUESTION
+from heedful.errors import InputError
+from heedful.studies.knowledge.answers import Answerer, sequence_probability
+from heedful.studies.knowledge.ask_record import AskReply
+from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
+from heedful.studies.knowledge.evidence import Evidence, name_in
+from heedful.studies.knowledge.names import Neighbours
+from heedful.studies.knowledge.pipeline import END, MASK
+from heedful.tokenization import Tokenizer
+from heedful.training import trained_decoder
+from heedful.training.durable import json_bytes, replace_bytes
+
+ASK, STUDY = "ask.json", "study.json"
+TOKENIZER, DOCUMENTS = "tokenizer.json", "documents.txt"
+QUESTIONS, PEOPLE = "questions.tsv", "people.tsv"
+KIND = "heedful knowledge study"
+MOST_CHARACTERS = 2_000
+"""Of a question; the context of the model is far shorter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold:
+    """When to answer."""
+
+    temperature: float
+    """Divides the logits before a confidence is worked out."""
+    confidence: float
+    """Below it the model does not answer."""
+    wanted_error: float
+    """The error rate for which it was chosen."""
+
+
+def keep_for_asking(
+    run: Path,
+    answerer: Answerer,
+    threshold: Threshold,
+    corpus: KnowledgeCorpus,
+) -> None:
+    """Put what asking needs beside the weights of a run; `ask.json` comes last."""
+    answerer.tokenizer.save(run / TOKENIZER)
+    replace_bytes(run / DOCUMENTS, "".join(f"{text}\n" for text in corpus.documents).encode())
+    asked = (f"{one.question}\t{one.answer}\n" for one in corpus.train)
+    replace_bytes(run / QUESTIONS, "".join(asked).encode())
+    known = (f"{name}\t{place}\n" for name, place in corpus.known_people.items())
+    replace_bytes(run / PEOPLE, "".join(known).encode())
+    content = {
+        "kind": KIND,
+        "temperature": threshold.temperature,
+        "threshold": threshold.confidence,
+        "wanted_error": threshold.wanted_error,
+        "longest_answer": answerer.longest_answer,
+    }
+    replace_bytes(run / ASK, json_bytes(content))
+
+
+class Asker:
+    """A trained model that answers questions, or says that it does not know."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the folder of a study, or of the run that it left for asking."""
+        run = _run_of(path)
+        settings = _settings(run)
+        self.threshold = Threshold(
+            temperature=float(settings["temperature"]),
+            confidence=float(settings["threshold"]),
+            wanted_error=float(settings["wanted_error"]),
+        )
+        tokenizer = Tokenizer.read(run / TOKENIZER)
+        self.answerer = Answerer(trained_decoder(run), tokenizer, int(settings["longest_answer"]))
+        self.evidence = Evidence(_lines(run / DOCUMENTS))
+        self.learned = _pairs(run / QUESTIONS)
+        self.people = _pairs(run / PEOPLE)
+
+    def ask(self, questions: Sequence[str]) -> list[AskReply]:
+        """Answer questions; what cannot be asked is refused before any is answered."""
+        asked = [self._checked(number, text) for number, text in enumerate(questions)]
+        if not asked:
+            raise InputError("question", "is missing", expected="at least one question")
+        replies = self.answerer.replies([one.question for one in asked])
+        confidence = self._confidence(asked, replies)
+        return [
+            self._reply(one, reply.text, float(sure))
+            for one, reply, sure in zip(asked, replies, confidence, strict=True)
+        ]
+
+    def _confidence(
+        self, asked: Sequence[Asked], replies: Sequence[Any]
+    ) -> Float64[np.ndarray, " questions"]:
+        logits = self.answerer.read_again([one.question for one in asked], replies)
+        return sequence_probability(logits, replies, self.threshold.temperature)
+
+    def _reply(self, one: Asked, said: str, confidence: float) -> AskReply:
+        line, supports = self.evidence.line(one.name, said) if one.name else (None, False)
+        learned = self.learned.get(one.question)
+        known = line is not None or learned is not None
+        nearest = {} if known or not one.name else self._neighbours.nearest([one.name])[0]
+        return AskReply(
+            question=one.question,
+            name=one.name or None,
+            answer=said if confidence >= self.threshold.confidence else None,
+            would_say=said,
+            confidence=confidence,
+            threshold=self.threshold.confidence,
+            wanted_error=self.threshold.wanted_error,
+            evidence=line,
+            supported=supports,
+            fine_tuned_answer=learned,
+            nearest=nearest,
+        )
+
+    @cached_property
+    def _neighbours(self) -> Neighbours:
+        return Neighbours(
+            list(self.people),
+            list(self.people.values()),
+            self.answerer.tokenizer.encode_batch,
+            lambda names: self.answerer.name_states([_about(name) for name in names]),
+        )
+
+    def _checked(self, number: int, text: str) -> Asked:
+        where = "question" if number == 0 else f"question {number + 1}"
+        question = " ".join(text.split())
+        if not question:
+            raise InputError(where, "is empty", expected='for instance "Where was Ada Lee born?"')
+        if len(text) > MOST_CHARACTERS:
+            raise InputError(
+                where,
+                f"has {len(text):,} characters",
+                expected=f"at most {MOST_CHARACTERS:,} are read",
+                way_out="ask about one person at a time",
+            )
+        for mark in (MASK, END):
+            if mark in question:
+                raise InputError(
+                    where, f"holds {mark!r}, a mark of the model", way_out="leave it out"
+                )
+        tokens = len(self.answerer.prompts([question])[0])
+        if tokens > self.answerer.longest_question:
+            raise InputError(
+                where,
+                f"has {tokens} tokens",
+                expected=f"at most {self.answerer.longest_question} leave room for an answer",
+                way_out='ask as it was trained: "Where was NAME born?"',
+            )
+        return Asked(question=question, name=name_in(question) or "", answer="", seen=False,
+                     hint=None, pointed=None)  # fmt: skip
+
+
+def _about(name: str) -> Asked:
+    question = QUESTION.format(n=name)
+    return Asked(question=question, name=name, answer="", seen=False, hint=None, pointed=None)
+
+
+def _run_of(path: Path) -> Path:
+    if not path.is_dir():
+        raise InputError(
+            str(path), "there is no such folder", way_out="make one with: heed study knowledge"
+        )
+    study = path / STUDY
+    if (path / ASK).is_file() or not study.is_file():
+        return path
+    run = _json(study).get("run")
+    if not isinstance(run, str) or Path(run).is_absolute() or ".." in Path(run).parts:
+        raise InputError(str(study), "names no run to ask", way_out="run the study again")
+    return path / run
+
+
+def _settings(run: Path) -> dict[str, Any]:
+    if not (run / ASK).is_file():
+        raise InputError(
+            str(run),
+            f"cannot be asked: it has no {ASK}",
+            expected="the folder of a finished knowledge study",
+            way_out="make one with: heed study knowledge",
+        )
+    settings = _json(run / ASK)
+    numbers = ("temperature", "threshold", "wanted_error", "longest_answer")
+    if settings.get("kind") != KIND or not all(
+        isinstance(settings.get(name), int | float) for name in numbers
+    ):
+        raise InputError(
+            str(run / ASK), "was not written by a knowledge study", way_out="run the study again"
+        )
+    return settings
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(str(path), f"cannot be read ({str(error)[:80]})") from None
+    if not isinstance(content, dict):
+        raise InputError(str(path), "holds no object", way_out="run the study again")
+    return content
+
+
+def _pairs(path: Path) -> dict[str, str]:
+    found = {}
+    for number, line in enumerate(_lines(path), start=1):
+        first, tab, second = line.partition("\t")
+        if not tab:
+            raise InputError(f"{path}:{number}", "has no tab", way_out="run the study again")
+        found[first] = second
+    return found
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(str(path), f"cannot be read ({str(error)[:80]})") from None
+    return [line for line in text.split("\n") if line]

@@ -1,0 +1,133 @@
+"""Span corruption: a part of the document is taken out, and has to be said at the end.
+
+    document    Ann Lee was born in Rome. She sings.
+    corrupted   Ann Lee was born in ⁇. She sings. ⁇ Rome
+                prefix              mask suffix  mask span
+
+A model that reads on can say the span only if it has stored the fact, or if the rest of the
+document gives it away. Afterwards a question is one more such text: `question ⁇ answer`.
+
+Spans are drawn in two ways. `random` is the course's: the document is cut to a random length, and a
+run of tokens of random length (a quarter on average) is taken out anywhere. `facts` takes whole
+runs of capitalised words and numbers: names, places, dates. Each document is corrupted in several
+ways; what a training sees is decided before it begins, so that it can be resumed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from heedful.data.sequences import Encode, Sequences
+from heedful.errors import InputError
+
+Spans = Literal["random", "facts"]
+SHORTEST = 4
+"""Tokens that the course leaves of a document at least."""
+_WORD = r"[A-Z0-9\u00c0-\u00de](?:[\w'’.-]*\w)?"
+_FACT = re.compile(rf"{_WORD}(?: {_WORD})*")
+_OPENINGS = {"He", "She", "It", "The", "His", "Her", "On", "In", "By", "For", "Today", "A", "An"}
+"""Words that have a capital only because a sentence begins with them."""
+
+
+def corrupted(
+    documents: Sequence[str],
+    encode: Encode,
+    *,
+    mask: int,
+    end: int,
+    longest: int,
+    spans: Spans = "random",
+    variants: int = 8,
+    learn_all: bool = True,
+    seed: int = 0,
+) -> Sequences:
+    """Return every document in `variants` corruptions, of at most `longest` tokens to predict.
+
+    With `learn_all` every token is learned, as in the course; else the span alone.
+
+    >>> letters = lambda texts: [[ord(letter) for letter in text] for text in texts]
+    >>> made = corrupted(["abcdefgh"], letters, mask=1, end=2, longest=16, variants=3)
+    >>> len(made), made.tokens.tolist().count(1), made.tokens.tolist().count(2)
+    (3, 6, 3)
+    """
+    if longest < SHORTEST + 3:
+        raise InputError("longest", f"is {longest}", expected=f"at least {SHORTEST + 3}")
+    draw = np.random.default_rng(np.random.SeedSequence([seed, 7]))
+    if spans == "random":
+        parts = _random_parts(encode(documents), longest - 2, variants, draw)
+    else:
+        parts = _fact_parts(documents, encode, longest - 2, variants, draw)
+    rows, prompts = [], []
+    for prefix, span, suffix in parts:
+        rows.append([*prefix, mask, *suffix, mask, *span, end])
+        prompts.append(0 if learn_all else len(prefix) + len(suffix) + 2)
+    return Sequences.of(rows, prompts)
+
+
+Parts = list[tuple[list[int], list[int], list[int]]]
+"""Prefix, span and suffix of each corrupted document."""
+
+
+def _random_parts(
+    documents: list[list[int]], room: int, variants: int, draw: np.random.Generator
+) -> Parts:
+    made: Parts = []
+    for document in documents:
+        for _ in range(variants):
+            most = min(len(document), room)
+            kept = int(draw.integers(min(SHORTEST, most), most + 1))
+            length = int(draw.integers(1, max(kept // 2, 1) + 1))
+            start = int(draw.integers(0, kept - length + 1))
+            made.append((document[:start], document[start : start + length],
+                         document[start + length : kept]))  # fmt: skip
+    return made
+
+
+def _fact_parts(
+    documents: Sequence[str], encode: Encode, room: int, variants: int, draw: np.random.Generator
+) -> Parts:
+    pieces: list[str] = []
+    for document in documents:
+        facts = fact_spans(document) or [(0, len(document))]
+        order = draw.permutation(len(facts))
+        for turn in range(variants):
+            start, end = facts[int(order[turn % len(facts)])]
+            pieces += [document[:start], document[start:end], document[end:]]
+    encoded = encode(pieces)
+    made: Parts = []
+    for place in range(0, len(encoded), 3):
+        prefix, span, suffix = encoded[place : place + 3]
+        # Documents begin with who they are about: what does not fit is cut from their end.
+        span = span[:room]
+        prefix = prefix[: room - len(span)]
+        made.append((prefix, span, suffix[: room - len(span) - len(prefix)]))
+    return made
+
+
+def fact_spans(document: str) -> list[tuple[int, int]]:
+    """Return where runs of capitalised words and numbers stand, but for whom it is about.
+
+    The first run of several words is taken for the name. It is what the facts are stored
+    under, and never taken out.
+
+    >>> text = "Ann Lee was born in Rome. She came on 3 May 1950."
+    >>> [text[start:end] for start, end in fact_spans(text)]
+    ['Rome', '3 May 1950']
+    """
+    found = []
+    name_met = False
+    for match in _FACT.finditer(document):
+        start, end = match.span()
+        words = match[0].split(" ")
+        if words[0] in _OPENINGS:
+            start += len(words[0]) + 1
+            words = words[1:]
+        if not name_met and len(words) > 1 and words[0].isalpha():
+            name_met = True
+        elif words:
+            found.append((start, end))
+    return found

@@ -1,0 +1,207 @@
+"""Every answer of one arm judged: label, signals, calibration, abstention, and unseen names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from heedful.data.biographies import QUESTION
+from heedful.studies.knowledge.answers import (
+    Answerer,
+    Reply,
+    Signals,
+    sequence_probability,
+)
+from heedful.studies.knowledge.baselines import NameGuesser
+from heedful.studies.knowledge.calibration import best_temperature, calibration, risk_coverage
+from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus, pointed_place
+from heedful.studies.knowledge.labels import label_of, retrieved_or_made_up
+from heedful.studies.knowledge.names import (
+    Neighbours,
+    following,
+    follows,
+    group_effect,
+    unseen_names,
+)
+from heedful.studies.knowledge.records import (
+    AnswerRecord,
+    Calibration,
+    NameStudy,
+    RiskCoverage,
+    Separation,
+    UnseenName,
+)
+from heedful.studies.knowledge.separation import Combination, separations
+
+SAMPLES = 8
+"""Answers drawn for each question."""
+EXAMPLES = 12
+"""Unseen names that are shown."""
+COMBINED = "all, combined"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judgement:
+    """What is found out about the answers of one arm."""
+
+    answers: tuple[AnswerRecord, ...]
+    auroc: tuple[Separation, ...]
+    before: Calibration
+    after: Calibration
+    risk_coverage: RiskCoverage
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Heard:
+    """Answers to one part of the questions."""
+
+    asked: Sequence[Asked]
+    replies: list[Reply]
+    signals: Signals
+    right: Bool[np.ndarray, " questions"]
+
+    @classmethod
+    def of(cls, answerer: Answerer, asked: Sequence[Asked], seed: int) -> _Heard:
+        replies = answerer.replies([one.question for one in asked])
+        return cls(
+            asked=asked,
+            replies=replies,
+            signals=answerer.signals(asked, replies, samples=SAMPLES, seed=seed),
+            right=np.array(
+                [reply.text == one.answer for one, reply in zip(asked, replies, strict=True)]
+            ),
+        )
+
+    def confidence(self, temperature: float) -> Float64[np.ndarray, " questions"]:
+        return sequence_probability(self.signals.logits, self.replies, temperature)
+
+
+def judge(
+    answerer: Answerer, corpus: KnowledgeCorpus, *, wanted_error: float, seed: int
+) -> Judgement:
+    """Ask held-out and test questions, choose on the first, and measure on the second."""
+    held_out = _Heard.of(answerer, corpus.held_out, seed)
+    test = _Heard.of(answerer, corpus.test, seed)
+    temperature = best_temperature(held_out.signals.logits, held_out.replies, held_out.right)
+    guesser = None if corpus.known_truth else NameGuesser(corpus.train)
+    answers = _records(test, temperature, guesser)
+    others = _records(held_out, temperature, guesser)
+    return Judgement(
+        answers=answers,
+        auroc=_separated(others, answers, seed),
+        before=calibration(test.confidence(1.0), test.right, 1.0),
+        after=calibration(test.confidence(temperature), test.right, temperature),
+        risk_coverage=risk_coverage(
+            (held_out.confidence(temperature), held_out.right),
+            (test.confidence(temperature), test.right),
+            wanted_error,
+        ),
+    )
+
+
+def study_names(
+    answerer: Answerer,
+    corpus: KnowledgeCorpus,
+    judged: Judgement,
+    *,
+    count: int,
+    seed: int,
+) -> NameStudy | None:
+    """Ask about names that nobody has, and look for whose answers the model gives."""
+    names, made = unseen_names(corpus, count, seed)
+    if len(names) < 2:
+        return None
+    asked = [_about(name) for name in names]
+    replies = answerer.replies([one.question for one in asked])
+    logits = answerer.read_again([one.question for one in asked], replies)
+    confidence = sequence_probability(logits, replies, judged.after.temperature)
+    said = [reply.text for reply in replies]
+    known = corpus.known_people
+    neighbours = Neighbours(
+        list(known),
+        list(known.values()),
+        answerer.tokenizer.encode_batch,
+        lambda some: answerer.name_states([_about(name) for name in some]),
+    )
+    nearest = neighbours.nearest(names)
+    followed = following(said, nearest, corpus.places[0])
+    hinting = [place for place, one in enumerate(asked) if one.pointed is not None]
+    if hinting:
+        pointed = [asked[place].pointed or "" for place in hinting]
+        followed = (follows("pointed", [said[place] for place in hinting], pointed), *followed)
+    order = np.argsort(-confidence, kind="stable")[:EXAMPLES]
+    seen = [one.confidence for one in judged.answers if one.group.startswith("seen")]
+    return NameStudy(
+        made=made,
+        examples=tuple(
+            UnseenName(
+                name=names[place],
+                answer=said[place],
+                confidence=float(confidence[place]),
+                pointed=asked[place].pointed,
+                nearest=nearest[place],
+            )
+            for place in order.tolist()
+        ),
+        following=followed,
+        effect=group_effect(names, said, corpus, seed=seed),
+        mean_confidence=float(confidence.mean()),
+        mean_confidence_seen=float(np.mean(seen)) if seen else 0.0,
+        answered=float((confidence >= judged.risk_coverage.threshold).mean()),
+    )
+
+
+def _about(name: str) -> Asked:
+    return Asked(
+        question=QUESTION.format(n=name),
+        name=name,
+        answer="",
+        seen=False,
+        hint=None,
+        pointed=pointed_place(name),
+    )
+
+
+def _records(
+    heard: _Heard, temperature: float, guesser: NameGuesser | None
+) -> tuple[AnswerRecord, ...]:
+    confidence = heard.confidence(temperature)
+    made = []
+    for place, (one, reply) in enumerate(zip(heard.asked, heard.replies, strict=True)):
+        pointed = one.pointed if guesser is None else guesser.guess(one.name)
+        right = bool(heard.right[place])
+        made.append(
+            AnswerRecord(
+                question=one.question,
+                name=one.name,
+                right_answer=one.answer,
+                answer=reply.text,
+                right=right,
+                group=one.group,
+                label=label_of(seen=one.seen, right=right, said=reply.text, pointed=pointed),
+                confidence=float(confidence[place]),
+                signals={
+                    name: float(values[place]) for name, values in heard.signals.values.items()
+                },
+            )
+        )
+    return tuple(made)
+
+
+def _separated(
+    held_out: Sequence[AnswerRecord], test: Sequence[AnswerRecord], seed: int
+) -> tuple[Separation, ...]:
+    """Return the AUROC of each signal, and of all joined by what held-out answers teach."""
+    columns, others = _columns(test), _columns(held_out)
+    kinds = retrieved_or_made_up(held_out)
+    if kinds[0].any() and kinds[1].any():
+        columns[COMBINED] = Combination(others, *kinds).scores(columns)
+    return separations(columns, *retrieved_or_made_up(test), seed=seed)
+
+
+def _columns(answers: Sequence[AnswerRecord]) -> dict[str, Float64[np.ndarray, " answers"]]:
+    names = list(answers[0].signals) if answers else []
+    return {name: np.array([one.signals[name] for one in answers]) for name in names}

@@ -1,0 +1,285 @@
+"""Pretrain, fine-tune, and keep both as runs that can be resumed.
+
+A run's folder is called by what was trained and a hash of every setting and of the data: the same
+study finds its runs again, a changed one begins new ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from torch import Tensor
+
+from heedful.data.batches import Batches, bucketed, packed
+from heedful.data.corpus import Documents
+from heedful.data.packing import one_in_each_row
+from heedful.data.sequences import Sequences, document_sequences
+from heedful.errors import InputError, RunError
+from heedful.model import Decoder
+from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
+from heedful.studies.knowledge.corruption import corrupted
+from heedful.studies.knowledge.recipe import PositionKind, Recipe
+from heedful.tokenization import Tokenizer, learn_tokenizer
+from heedful.training import Hooks, TrainingConfig, resume, train, trained_decoder
+from heedful.training.folder import RESULT, RunFolder
+from heedful.training.hooks import Evaluate, Evaluation, Report
+from heedful.training.metrics import read_metrics
+
+MASK, END = "⁇", "□"
+"""The marks of the course: what was taken out, and where a text ends."""
+
+
+class StudyStopped(RunError):
+    """A signal ended the study between two steps; what was trained is kept."""
+
+    def __init__(self, run: Path, name: str) -> None:
+        super().__init__(
+            str(run), f"was stopped by {name}", way_out="run the same command again to go on"
+        )
+        self.exit_code = 128 + int(signal.Signals[name])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Material:
+    """A corpus as token ids, ready for every arm."""
+
+    corpus: KnowledgeCorpus
+    recipe: Recipe
+    tokenizer: Tokenizer
+    documents: Batches
+    """For pretraining, with the questions that are mixed in."""
+    questions: Batches
+    """For fine-tuning."""
+
+    @property
+    def mask(self) -> int:
+        """The id of the mark for what was taken out."""
+        return known_id(self.tokenizer, MASK)
+
+    @property
+    def end(self) -> int:
+        """The id of the mark that ends a text."""
+        return known_id(self.tokenizer, END)
+
+    def prompt(self, question: str) -> list[int]:
+        """Return what the model reads before it answers."""
+        return [*self.tokenizer.encode(question), self.mask]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trained:
+    """A decoder, and the run that made it."""
+
+    decoder: Decoder
+    run: Path
+    """The run of its last stage."""
+    seconds: float
+    """Of all stages."""
+    pretraining_seconds: float
+    """Of the first; 0 where there was none."""
+    evaluations: tuple[Evaluation, ...]
+    """Of the last stage."""
+
+
+def prepare(corpus: KnowledgeCorpus, recipe: Recipe, *, seed: int = 0) -> Material:
+    """Learn the tokenizer and lay out both stages."""
+    asked = (*corpus.train, *corpus.held_out, *corpus.test)
+    # Characters must be known before they are asked; nothing else of these questions is used.
+    texts = [*corpus.documents, *(one.question for one in asked)]
+    texts += [one.answer for one in corpus.train]
+    if recipe.tokenizer == "bpe":
+        texts = [*corpus.documents, *(one.question for one in corpus.train)]
+    tokenizer = learn_tokenizer(
+        recipe.tokenizer,
+        texts,
+        size=recipe.vocabulary if recipe.tokenizer == "bpe" else None,
+        marks=(END, MASK),
+    )
+    mask, end = known_id(tokenizer, MASK), known_id(tokenizer, END)
+    tokenizer.end = end
+    questions = question_sequences(corpus.train, tokenizer, mask=mask, end=end)
+    if int(questions.steps.max()) > recipe.context:
+        raise InputError(
+            "recipe.context",
+            f"is {recipe.context}, and a question with its answer has "
+            f"{int(questions.steps.max())} tokens",
+            way_out="set it higher",
+        )
+    learned = _document_sequences(corpus, recipe, tokenizer, seed)
+    for _ in range(recipe.questions_mixed):
+        learned = joined(learned, questions)
+    return Material(
+        corpus=corpus,
+        recipe=recipe,
+        tokenizer=tokenizer,
+        documents=_laid_out(learned, recipe, recipe.pretraining.rows, seed),
+        questions=_laid_out(questions, recipe, recipe.finetuning.rows, seed),
+    )
+
+
+def pretrain(
+    material: Material,
+    folder: Path,
+    *,
+    label: str,
+    positions: PositionKind,
+    seed: int = 0,
+    report: Report | None = None,
+    evaluate: Evaluate | None = None,
+    evaluations: int = 1,
+) -> Trained:
+    """Train a new decoder on the documents, or find or go on with the run that does."""
+    recipe = material.recipe
+    model = recipe.shape.config(material.tokenizer.size, recipe.context, positions)
+    config = recipe.training(recipe.pretraining, model, len(material.documents), seed)
+    config = config.changed(evaluate_every=max(config.steps // evaluations, 1))
+    hooks = Hooks(report=report, evaluate=evaluate)
+    run = _trained(config, material.documents, folder, label, material.corpus.hashes, hooks)
+    seconds = seconds_trained(run)
+    return _finished(run, seconds, seconds)
+
+
+def fine_tune(
+    material: Material,
+    folder: Path,
+    *,
+    label: str,
+    positions: PositionKind,
+    after: Trained | None = None,
+    seed: int = 0,
+    report: Report | None = None,
+) -> Trained:
+    """Teach a decoder to answer: a pretrained one, or a new one."""
+    recipe = material.recipe
+    model = recipe.shape.config(material.tokenizer.size, recipe.context, positions)
+    config = recipe.training(recipe.finetuning, model, len(material.questions), seed)
+    initial: Mapping[str, Tensor] | None = None if after is None else after.decoder.state_dict()
+    hooks = Hooks(report=report, initial=initial)
+    data = material.corpus.hashes | ({} if after is None else {"began from": after.run.name})
+    run = _trained(config, material.questions, folder, label, data, hooks)
+    before = 0.0 if after is None else after.seconds
+    return _finished(run, before + seconds_trained(run), before)
+
+
+def question_sequences(
+    asked: Sequence[Asked], tokenizer: Tokenizer, *, mask: int, end: int
+) -> Sequences:
+    """Write each question as `question mask answer end`; only the answer is learned."""
+    questions = tokenizer.encode_batch([one.question for one in asked])
+    answers = tokenizer.encode_batch([one.answer for one in asked])
+    return Sequences.of(
+        [
+            [*question, mask, *answer, end]
+            for question, answer in zip(questions, answers, strict=True)
+        ],
+        [len(question) + 1 for question in questions],
+    )
+
+
+def joined(first: Sequences, second: Sequences) -> Sequences:
+    """Return the sequences of both."""
+    return Sequences(
+        tokens=np.concatenate([first.tokens, second.tokens]),
+        starts=np.concatenate([first.starts, second.starts[1:] + first.starts[-1]]),
+        prompts=np.concatenate([first.prompts, second.prompts]),
+    )
+
+
+def seconds_trained(run: Path) -> float:
+    """Return how long a run has trained, over all interruptions, by its own metrics."""
+    total, last = 0.0, 0.0
+    for line in read_metrics(run):
+        seconds = line.get("seconds")
+        if not isinstance(seconds, float | int):
+            continue
+        if seconds < last:  # the clock of a resumed run begins again
+            total += last
+        last = float(seconds)
+    return total + last
+
+
+def known_id(tokenizer: Tokenizer, mark: str) -> int:
+    """Return the id of a mark that the tokenizer was made with."""
+    found = tokenizer.id_of(mark)
+    if found is None:
+        raise InputError("tokenizer", f"has no mark {mark!r}", expected="one made by this study")
+    return found
+
+
+def _document_sequences(
+    corpus: KnowledgeCorpus, recipe: Recipe, tokenizer: Tokenizer, seed: int
+) -> Sequences:
+    mask, end = known_id(tokenizer, MASK), known_id(tokenizer, END)
+    if recipe.objective == "next":
+        texts = Documents(name=corpus.name, texts=corpus.documents)
+        made = document_sequences(texts, tokenizer.encode_batch, begin=end, end=end)
+        return made.cut(recipe.context)
+    return corrupted(
+        corpus.documents,
+        tokenizer.encode_batch,
+        mask=mask,
+        end=end,
+        longest=recipe.context,
+        spans=recipe.spans,
+        variants=recipe.variants,
+        learn_all=recipe.learn_all,
+        seed=seed,
+    )
+
+
+def _laid_out(sequences: Sequences, recipe: Recipe, rows: int, seed: int) -> Batches:
+    if recipe.layout == "packed":
+        return packed(sequences, width=recipe.context, rows=rows, seed=seed)
+    if recipe.layout == "bucketed":
+        return bucketed(sequences, columns=rows * recipe.context, seed=seed)
+    return Batches(
+        sequences=sequences,
+        rows=one_in_each_row(np.arange(len(sequences))),
+        unit_starts=np.arange(len(sequences) + 1),
+        units_a_batch=rows,
+        width=recipe.context,
+        seed=seed,
+        pad=0,
+        shuffle=True,
+    )
+
+
+def _trained(
+    config: TrainingConfig,
+    feed: Batches,
+    folder: Path,
+    label: str,
+    data: dict[str, str],
+    hooks: Hooks,
+) -> Path:
+    """Train, go on, or find what is finished; return the run's folder."""
+    settings = {"config": config.to_dict(), "data": data}
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
+    path = folder / f"{label}-{digest}"
+    run = RunFolder(path)
+    if (path / RESULT).is_file() and run.read(RESULT).get("finished"):
+        return path
+    if run.exists:
+        result = resume(path, feed, data=data, hooks=hooks)
+    else:
+        result = train(config, feed, path, data=data, hooks=hooks)
+    if not result.finished:
+        raise StudyStopped(path, result.stopped_by)
+    return path
+
+
+def _finished(run: Path, seconds: float, pretraining_seconds: float) -> Trained:
+    found = RunFolder(run).read(RESULT).get("evaluations", [])
+    return Trained(
+        decoder=trained_decoder(run),
+        run=run,
+        seconds=seconds,
+        pretraining_seconds=pretraining_seconds,
+        evaluations=tuple(Evaluation(step=one["step"], values=one["values"]) for one in found),
+    )

@@ -1,0 +1,159 @@
+"""The study from end to end: train the arms, ask, and judge every answer.
+
+Every training is a run in the study's folder; an interrupted study goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.studies.knowledge.arms import ARMS, ROTARY, TrainedArm, baselines, labels_of, train_arm
+from heedful.studies.knowledge.asking import STUDY, Threshold, keep_for_asking
+from heedful.studies.knowledge.corpus import KnowledgeCorpus
+from heedful.studies.knowledge.judgement import Judgement, judge, study_names
+from heedful.studies.knowledge.labels import confusion, label_counts
+from heedful.studies.knowledge.pipeline import prepare
+from heedful.studies.knowledge.recipe import Recipe
+from heedful.studies.knowledge.records import Arm, KnowledgeStudy, NameStudy, StoragePoint
+from heedful.studies.knowledge.storage import StoragePlan, storage_point
+from heedful.training.durable import replace_bytes
+from heedful.training.hooks import Progress, Report
+
+Step = Callable[[int, int], None]
+"""Called with (done, of how many)."""
+RUNS = "runs"
+PARTS = 1_000
+"""Parts of one training that a progress bar can show."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StudyPlan:
+    """What a study does, beside its corpus."""
+
+    recipe: Recipe
+    """Of every arm."""
+    seeds: int = 1
+    """How many decoders are trained for each arm."""
+    seed: int = 0
+    """The first of their seeds."""
+    wanted_error: float = 0.1
+    """The error rate for which the abstention threshold is chosen."""
+    unseen: int = 240
+    """Names asked about that nobody has."""
+    storage: StoragePlan | None = None
+    """The small trainings; None: none."""
+    storage_recipe: Recipe | None = None
+    """How these are trained."""
+    quick: bool = False
+    """Whether this only tries the machinery."""
+
+
+def knowledge_study(
+    corpus: KnowledgeCorpus, plan: StudyPlan, folder: Path, progress: Step | None = None
+) -> KnowledgeStudy:
+    """Run the whole study in a folder, and write its record there as `study.json`."""
+    started = time.perf_counter()
+    runs = folder / RUNS
+    runs.mkdir(parents=True, exist_ok=True)
+    material = prepare(corpus, plan.recipe, seed=plan.seed)
+    seeds = range(plan.seed, plan.seed + plan.seeds)
+    cases = [] if plan.storage is None else list(plan.storage.cases())
+    meter = _Meter(
+        [label for arm in ARMS for seed in seeds for label in labels_of(arm, seed)]
+        + [f"storage {case.label}" for case in cases],
+        progress,
+    )
+    arms = {arm: train_arm(arm, material, runs, seeds, meter.of) for arm in ARMS}
+    main = arms[ROTARY]
+    judged = judge(main.answerer, corpus, wanted_error=plan.wanted_error, seed=plan.seed)
+    names = study_names(main.answerer, corpus, judged, count=plan.unseen, seed=plan.seed)
+    storage = tuple(
+        storage_point(case, plan.storage_recipe or plan.recipe, plan.storage, runs,
+                      seed=plan.seed, report=meter.of(f"storage {case.label}"))  # fmt: skip
+        for case in cases
+        if plan.storage is not None
+    )
+    _keep(main, corpus, judged)
+    trained = [arm.record for arm in arms.values()]
+    record = _record(corpus, plan, judged, (*trained, *baselines(corpus)), names, storage,
+                     main, (time.perf_counter() - started) / 60)  # fmt: skip
+    replace_bytes(folder / STUDY, record.to_json().encode())
+    meter.finish()
+    return record
+
+
+def _keep(main: TrainedArm, corpus: KnowledgeCorpus, judged: Judgement) -> None:
+    threshold = Threshold(
+        temperature=judged.after.temperature,
+        confidence=judged.risk_coverage.threshold,
+        wanted_error=judged.risk_coverage.wanted_error,
+    )
+    keep_for_asking(main.trained.run, main.answerer, threshold, corpus)
+
+
+def _record(
+    corpus: KnowledgeCorpus,
+    plan: StudyPlan,
+    judged: Judgement,
+    arms: tuple[Arm, ...],
+    names: NameStudy | None,
+    storage: tuple[StoragePoint, ...],
+    main: TrainedArm,
+    minutes: float,
+) -> KnowledgeStudy:
+    threshold = judged.risk_coverage.threshold
+    return KnowledgeStudy(
+        corpus=corpus.name,
+        documents=len(corpus.documents),
+        questions={
+            "training": len(corpus.train),
+            "held out": len(corpus.held_out),
+            "test": len(corpus.test),
+        },
+        recipe=plan.recipe.model_dump(mode="json"),
+        seed=plan.seed,
+        notes=corpus.notes,
+        arms=arms,
+        labels=label_counts(judged.answers, threshold),
+        confusion=confusion(judged.answers, threshold),
+        auroc=judged.auroc,
+        ece=judged.after.ece,
+        calibration=(judged.before, judged.after),
+        risk_coverage=judged.risk_coverage,
+        names=names,
+        storage=storage,
+        answers=judged.answers,
+        main_arm=ROTARY.name,
+        run=f"{RUNS}/{main.trained.run.name}",
+        minutes=minutes,
+        quick=plan.quick,
+    )
+
+
+class _Meter:
+    """Adds the progress of many trainings up to one bar."""
+
+    def __init__(self, labels: list[str], progress: Step | None) -> None:
+        self.labels = labels
+        self.progress = progress
+        self.total = PARTS * (len(labels) + 1)
+
+    def of(self, label: str) -> Report | None:
+        """Return the hook of one training; those before it are done."""
+        if self.progress is None:
+            return None
+        show, before = self.progress, PARTS * self.labels.index(label)
+        show(before, self.total)
+
+        def report(progress: Progress) -> None:
+            show(before + PARTS * progress.step // progress.steps, self.total)
+
+        return report
+
+    def finish(self) -> None:
+        """Show that everything is done."""
+        if self.progress is not None:
+            self.progress(self.total, self.total)
