@@ -32,6 +32,7 @@ class Verb(NamedTuple):
 
 VERBS = (
     Verb("lab", "lab:lab", "Run every part of the laboratory and write the report."),
+    Verb("serve", "serve:serve", "Open the page in your browser."),
     Verb("attend", "attend:attend_command", "Let a query read values through its keys."),
     Verb("design", "design:app", "Design a query, heads, or K, Q and V, with a certificate."),
     Verb("noise", "noise:noise", "What noisy keys do to one head, and to several."),

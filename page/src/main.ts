@@ -1,0 +1,7 @@
+import 'katex/dist/katex.min.css'
+import 'uplot/dist/uPlot.min.css'
+import './page.css'
+import { mount } from 'svelte'
+import App from './App.svelte'
+
+export default mount(App, { target: document.getElementById('app')! })

@@ -1,0 +1,47 @@
+"""`heed serve`: the page in your browser."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def serve(
+    *,
+    port: Annotated[
+        int | None, Parameter(help="Port on this machine. [default: 8710, or any free one]")
+    ] = None,
+    browser: Annotated[
+        bool, Parameter(negative="--no-browser", help="Open the page in the browser.")
+    ] = True,
+    runs: Annotated[Path, Parameter(help="Folder whose runs are shown.")] = Path("runs"),
+    model: Annotated[
+        list[Path] | None,
+        Parameter(consume_multiple=True, help="Further models to read with: folders or files."),
+    ] = None,
+) -> int:
+    """Open the page: attention you can drag, claims as you type, positions, models as they learn.
+
+    It answers this machine only, loads nothing from elsewhere, and ends with Ctrl-C. The address
+    holds the key of the session: whoever has it can use the page as you can.
+
+    Examples:
+
+        heed serve
+        heed serve --port 8000 --no-browser
+        heed serve --runs my-runs --model smollm2
+    """
+    from heedful.web import serve as begin
+
+    def ready(address: str) -> None:
+        print(f"Heedful is at {address}", flush=True)
+        print("Ctrl-C ends it.", file=sys.stderr, flush=True)
+
+    try:
+        begin(port=port, runs=runs, models=tuple(model or ()), browser=browser, ready=ready)
+    except KeyboardInterrupt:  # how a server is meant to end
+        print("Heedful has ended.", file=sys.stderr)
+    return 0

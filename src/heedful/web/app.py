@@ -1,0 +1,102 @@
+"""The application: one page, and the questions that it asks.
+
+    GET  /                     the page; with ?token=… once, to open the session
+    GET  /assets/NAME          its scripts, styles and fonts
+    POST /api/attention/…      view 1
+    POST /api/claims/…         view 2, and its WebSocket
+    POST /api/positions/…      view 3
+    POST /api/models/…         view 4, and its WebSocket
+
+All of it stands behind the guard of `security`. Questions are POSTs even where they change nothing:
+browsers then always say where they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+
+from heedful import __version__
+from heedful.web.answers import Desk, answer, explain_errors
+from heedful.web.assets import BuiltPage
+from heedful.web.attention_api import attention_routes
+from heedful.web.claims_api import claims_routes
+from heedful.web.judging import Judges
+from heedful.web.models_api import models_routes
+from heedful.web.positions_api import positions_routes
+from heedful.web.security import Access, Guard, token_in_address
+from heedful.web.shelves import Shelves
+
+
+@dataclass(frozen=True)
+class PageSettings:
+    """What `heed serve` was told."""
+
+    access: Access
+    """Port and token."""
+    runs: Path = Path("runs")
+    """The folder whose runs are shown."""
+    models: tuple[Path, ...] = ()
+    """Further models to read with."""
+    page: BuiltPage = field(default_factory=BuiltPage.find)
+    """The built page."""
+    judges: int = 2
+    """Processes that judge claims."""
+
+
+def create_app(settings: PageSettings) -> Guard:
+    """Return the application behind its guard."""
+    return Guard(unguarded_app(settings), settings.access)
+
+
+def unguarded_app(settings: PageSettings) -> FastAPI:
+    """Return the application itself; only tests, which list its routes, need it bare."""
+    desk, judges = Desk(), Judges(workers=settings.judges)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        judges.close()
+
+    app = FastAPI(
+        title="Heedful", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan
+    )
+    explain_errors(app)
+    _page_routes(app, settings)
+    app.include_router(attention_routes(desk))
+    app.include_router(claims_routes(desk, judges))
+    app.include_router(positions_routes(desk))
+    app.include_router(models_routes(desk, Shelves(settings.runs, settings.models)))
+    return app
+
+
+def _page_routes(app: FastAPI, settings: PageSettings) -> None:
+    page, access = settings.page, settings.access
+
+    @app.get("/")
+    async def index(request: Request) -> Response:
+        if not token_in_address(request.scope, access):
+            return FileResponse(page.index.path, media_type=page.index.media_type)
+        # The address bar and the history must not keep the token; the #view stays as it is.
+        moved = RedirectResponse("/", status_code=303)
+        moved.set_cookie(access.cookie, access.token, httponly=True, samesite="strict", path="/")
+        return moved
+
+    @app.get("/assets/{name}")
+    async def asset(name: str) -> Response:
+        found = page.assets.get(name)
+        if found is None:
+            raise HTTPException(404, "there is no such file")
+        # Names carry a hash of the content: what was fetched once need not be asked for again.
+        headers = {"cache-control": "private, max-age=31536000, immutable"}
+        return FileResponse(found.path, media_type=found.media_type, headers=headers)
+
+    @app.post("/api/about")
+    async def about() -> Response:
+        return answer({"version": __version__})

@@ -1,0 +1,265 @@
+"""View 2, Claims: verdicts while a sheet is written, its repairs applied, the catalog to browse.
+
+Verdicts come over one WebSocket, each as soon as it is found. The page sends
+
+    {"ticket": 3, "text": "[[claim]] …"}      judge this sheet
+    {"ticket": 4, "catalog": true}            judge the catalog, behind whatever is typed
+    {"ticket": 3, "stop": true}               nobody waits for that any more
+
+and is sent `sheet` (what could be read), then a `verdict` or `problem` for each claim, then `done`.
+A new text drops the one before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import shlex
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+from fastapi.responses import Response
+from pydantic import Field, ValidationError
+
+from heedful.claims import Claim, Sheet, Verdict, load_sheet
+from heedful.claims.check_report import CheckReport, Problem
+from heedful.claims.collection import catalog
+from heedful.claims.language import parse, show
+from heedful.claims.limits import Outcome, Task
+from heedful.claims.sheet_writing import claim_text, setting_text, toml_lines
+from heedful.errors import FormulaError, HeedfulError
+from heedful.records import plain
+from heedful.web.answers import Desk, Question, answer
+from heedful.web.judging import Judges, Ticket
+from heedful.web.sheet_editing import with_changes
+
+MOST_TEXT = 70_000
+"""Characters of a sheet; the reader itself refuses more than 64 KB and says so."""
+TYPED, BROWSED = 0, 1
+"""Urgencies: what somebody types comes before what somebody browses."""
+
+
+class LiveQuestion(Question):
+    """What the page sends over the WebSocket."""
+
+    ticket: int = Field(ge=0, le=2**31)
+    text: str | None = Field(default=None, max_length=MOST_TEXT)
+    catalog: bool = False
+    stop: bool = False
+
+
+class RepairQuestion(Question):
+    """A repair to write into a sheet."""
+
+    text: str = Field(max_length=MOST_TEXT)
+    id: str = Field(max_length=200)
+    changes: dict[str, Any]
+
+
+def claims_routes(desk: Desk, judges: Judges) -> APIRouter:
+    """Return the routes of this view."""
+    routes = APIRouter(prefix="/api/claims")
+
+    @routes.post("/catalog")
+    async def browse() -> Response:
+        return answer(await desk.work(_catalog))
+
+    @routes.post("/repair")
+    async def repair(question: RepairQuestion) -> Response:
+        text = await desk.work(with_changes, question.text, question.id, question.changes)
+        return answer({"text": text})
+
+    @routes.websocket("/live")
+    async def live(socket: WebSocket) -> None:
+        await socket.accept()
+        with contextlib.suppress(WebSocketDisconnect):
+            await _Conversation(socket, desk, judges).hold()
+
+    return routes
+
+
+class _Conversation:
+    """One page that asks for verdicts."""
+
+    def __init__(self, socket: WebSocket, desk: Desk, judges: Judges) -> None:
+        self.socket = socket
+        self.desk = desk
+        self.judges = judges
+        self.running: dict[bool, tuple[int, Ticket, asyncio.Task[None]]] = {}
+
+    async def hold(self) -> None:
+        """Answer until the page is gone; then drop what it asked for."""
+        try:
+            while True:
+                message = await self.socket.receive_text()
+                try:
+                    question = LiveQuestion.model_validate_json(message)
+                except ValidationError as error:
+                    problem = error.errors()[0]["msg"]
+                    await self._send(0, "error", message=f"live: {problem}")
+                    continue
+                await self._take(question)
+        finally:
+            for browsing in list(self.running):
+                self._drop(browsing)
+
+    async def _take(self, question: LiveQuestion) -> None:
+        if question.stop:
+            for browsing, (number, _, _) in list(self.running.items()):
+                if number == question.ticket:
+                    self._drop(browsing)
+            return
+        if question.catalog == (question.text is not None):
+            await self._send(question.ticket, "error", message="live: text or catalog, one of them")
+            return
+        self._drop(question.catalog)
+        ticket = Ticket()
+        job = asyncio.create_task(self._judge(question, ticket))
+        self.running[question.catalog] = (question.ticket, ticket, job)
+
+    def _drop(self, browsing: bool) -> None:
+        if browsing in self.running:
+            _, ticket, job = self.running.pop(browsing)
+            ticket.drop()
+            job.cancel()
+
+    async def _judge(self, question: LiveQuestion, ticket: Ticket) -> None:
+        began, number = time.perf_counter(), question.ticket
+        if question.text is None:
+            sheets: Sequence[Sheet] = await self.desk.work(_sheets)
+        else:
+            sheets = [await self.desk.work(load_sheet, question.text + "\n")]
+            await self._send(number, "sheet", **_described(sheets[0]))
+        tasks = [(sheet, claim) for sheet in sheets for claim in sheet.claims]
+        found: asyncio.Queue[tuple[int, Outcome]] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        for place, (sheet, claim) in enumerate(tasks):
+
+            def reply(outcome: Outcome, place: int = place) -> None:
+                with contextlib.suppress(RuntimeError):  # the loop ended before the claim did
+                    loop.call_soon_threadsafe(found.put_nowait, (place, outcome))
+
+            urgency = BROWSED if question.catalog else TYPED
+            self.judges.ask(Task(sheet.name, claim), ticket, reply, urgency=urgency)
+        for _ in tasks:
+            place, outcome = await found.get()
+            sheet, claim = tasks[place]
+            if isinstance(outcome, Verdict):
+                await self._send(number, "verdict", verdict=verdict_dict(outcome))
+            else:
+                problem = Problem.of(sheet.name, _located(sheet, claim, outcome))
+                await self._send(number, "problem", id=claim.id, problem=problem)
+        await self._send(number, "done", seconds=time.perf_counter() - began)
+
+    async def _send(self, ticket: int, kind: str, **content: Any) -> None:
+        message = plain({"ticket": ticket, "kind": kind, **content})
+        await self.socket.send_text(json.dumps(message, ensure_ascii=False, allow_nan=False))
+
+
+def verdict_dict(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as the page shows it: with the lines of its repair, and its picture."""
+    case, repair = verdict.counterexample, verdict.repair
+    return {
+        **verdict.to_dict(),
+        "repair_lines": None if repair is None else toml_lines(repair.changes),
+        "picture": None if case is None or case.command is None else picture_of(case.command),
+    }
+
+
+def picture_of(command: str) -> dict[str, Any] | None:
+    """Return what view 1 draws for the command that shows a counterexample.
+
+    >>> picture_of("heed attend --n 2 --query 1 1")["queries"]
+    [[1.0, 1.0]]
+    """
+    words = shlex.split(command)
+    flags: dict[str, list[str]] = {}
+    for word in words[2:]:
+        if word.startswith("--"):
+            flags[word[2:]] = []
+        elif flags:
+            flags[next(reversed(flags))].append(word)
+    if "keys" in flags:
+        keys = np.asarray(json.loads(flags["keys"][0]), dtype=float)
+    else:
+        n = int(flags["n"][0])
+        keys = np.eye(n, int(flags["d"][0]) if "d" in flags else n)
+    picture: dict[str, Any] = {"keys": keys.tolist(), "queries": []}
+    if "scale" in flags:
+        scale = flags["scale"][0]
+        picture["scale"] = scale if scale == "sqrt_d" else float(scale)
+    if words[1] == "noise":
+        beta = float(flags["beta"][0])
+        picture["queries"] = [(beta * _combined(head, keys)).tolist() for head in flags["heads"]]
+        picture["noisy"] = int(flags["noisy"][0])
+        picture["variance"] = float(flags["variance"][0])
+        named = {int(place) for head in flags["heads"] for place in re.findall(r"\d+", head)}
+        picture["of"] = sorted(named)
+    elif "query" in flags:
+        picture["queries"] = [[float(number) for number in flags["query"]]]
+    return picture
+
+
+def _combined(head: str, keys: Any) -> Any:
+    """Return a sum or difference of keys such as "0+1"."""
+    terms = re.findall(r"([+-]?)(?:([\d.]+)\*)?(\d+)", head)
+    shares = [(-1.0 if sign == "-" else 1.0) * float(size or 1) for sign, size, _ in terms]
+    return sum(share * keys[int(place)] for share, (*_, place) in zip(shares, terms, strict=True))
+
+
+def _located(sheet: Sheet, claim: Claim, error: HeedfulError) -> FormulaError:
+    return sheet.located(claim.id, error)
+
+
+def _described(sheet: Sheet) -> dict[str, Any]:
+    return {
+        "title": sheet.title,
+        "source": sheet.source,
+        "claims": [_claim_dict(sheet, claim) for claim in sheet.claims],
+        "problems": [Problem.of(sheet.name, error) for error in sheet.problems],
+    }
+
+
+def _claim_dict(sheet: Sheet, claim: Claim) -> dict[str, Any]:
+    origin = sheet.origins[claim.id]
+    return {
+        "id": claim.id,
+        "says": claim.says,
+        "source": claim.source or sheet.source,
+        "formulas": [show(parse(formula), style="unicode") for formula in claim.expect],
+        "given": claim.given,
+        "setting": setting_text(claim),
+        "line": origin.places.of((*origin.path, "id"))[0],
+    }
+
+
+@lru_cache(maxsize=1)
+def _sheets() -> tuple[Sheet, ...]:
+    return tuple(catalog())
+
+
+@lru_cache(maxsize=1)
+def _catalog() -> dict[str, Any]:
+    sheets = _sheets()
+    report = CheckReport.of(sheets, [], [], 0.0)
+    return {
+        "sheets": [
+            {
+                "name": sheet.name,
+                "title": sheet.title,
+                "source": sheet.source,
+                "claims": [
+                    {**_claim_dict(sheet, claim), "text": claim_text(claim)}
+                    for claim in sheet.claims
+                ],
+            }
+            for sheet in sheets
+        ],
+        "disagreements": report.disagreements,
+    }
