@@ -24,6 +24,7 @@ from heedful.generation import (
     Beams,
     FastStep,
     Greedy,
+    Method,
     Sampling,
     Step,
     Stops,
@@ -32,6 +33,8 @@ from heedful.generation import (
     stream,
 )
 from heedful.generation.filters import draw
+from heedful.generation.generate import continuations
+from heedful.generation.prompts import Prompts
 from heedful.model import Decoder
 
 RAGGED = [5, 1, 9, 3, 5, 2]
@@ -213,6 +216,32 @@ def test_the_context_is_the_end_when_no_number_is_asked_for() -> None:
     assert [len(found.tokens) for (found,) in result.continuations] == [5, 5]
     full = generate(decoder, [[1] * 24])
     assert len(full.continuations[0][0].tokens) == 1
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "alibi"])
+@pytest.mark.parametrize("method", [Greedy(), Beams(beams=3, nbest=2), Sampling(samples=2)])
+def test_rows_with_limits_of_their_own_go_on_as_if_alone(kind: str, method: Method) -> None:
+    decoder = random_decoder(kind)
+    rows = random_rows(decoder, [3, 24, 1, 20, 7])
+    limits, ends = [9, 1, 24, 5, 18], (4, 5)
+    prompts = Prompts.limited(decoder.config, rows, limits, ends)
+    together = continuations(decoder, prompts, method, FastStep(decoder))
+    for row, limit, found in zip(rows, limits, together, strict=True):
+        if isinstance(method, Sampling):  # drawn by the place in the batch
+            assert all(len(one.tokens) <= limit for one in found)
+            continue
+        alone = generate(decoder, [row], method=method, stops=Stops(tokens=limit, ends=ends))
+        assert [one.tokens for one in found] == [one.tokens for one in alone.continuations[0]]
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [([4], "limits: are 1; one for each of 2"), ([4, 0], r"limits\[1\]: is 0"),
+     ([23, 4], r"limits\[0\]: is 23, after a prompt of 3 tokens; 1 to 22 new tokens fit")],
+)  # fmt: skip
+def test_limits_that_do_not_fit_are_refused(limits: list[int], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Prompts.limited(KINDS["llama"], [[1, 2, 3], [1]], limits, ())
 
 
 def test_int8_is_an_explicit_choice_and_says_so() -> None:

@@ -124,16 +124,19 @@ def beam_search(
     rows = torch.arange(len(searches), device=logits.device).repeat_interleave(beams)
     cache.select(rows)
     logits = logits[rows]
-    running = searches
+    running, prompt = searches, cache.length
     while True:
         totals, places = _candidates(logits, running, max(2, 1 + len(prompts.ends)) * beams)
         for search, total, place in zip(running, totals, places, strict=True):
             search.advance(total, place, vocabulary)
         tokens, parents = _next(running, beams)
-        running = [search for search in running if search.open]
-        if not running:
+        still = [search for search in running if search.open]
+        if not still:
             break
-        cache.select(torch.tensor(parents, device=logits.device))
+        # While no search ends, every row keeps its prompt.
+        shared = prompt if len(still) == len(running) else 0
+        cache.select(torch.tensor(parents, device=logits.device), since=shared)
+        running = still
         logits = step(torch.tensor(tokens, device=logits.device), cache)
     return tuple(tuple(search.ended[: method.nbest]) for search in searches)
 

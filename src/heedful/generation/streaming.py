@@ -1,7 +1,7 @@
 """Greedy decoding and sampling, token by token, for many rows at once.
 
-Rows that have ended are dropped from the cache as soon as they are a quarter of it: a batch
-with one long text costs little more than that text.
+A row that has ended leaves the cache at once: a batch with one long text costs little more than
+that text.
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ from heedful.generation.prompts import Prompts
 from heedful.generation.records import Step
 from heedful.model import Cache, Decoder
 
-CROWDED = 0.75
-"""The cache is made smaller when at most this share of its rows still runs."""
-
 
 def steps(
     decoder: Decoder, prompts: Prompts, method: Greedy | Sampling, step: FastStep
@@ -32,22 +29,22 @@ def steps(
     chance = _chances(method, len(prompts.rows), prompts.limit)
     logits, cache = _begin(decoder, prompts, samples)
     kept = list(range(len(logits)))  # the row that each row of the cache belongs to
-    running = set(kept)
     limits = [limit for limit in prompts.limits for _ in range(samples)]
     for number in range(prompts.limit):
         numbers = None if chance is None else chance[kept, number]
         tokens, values = _choose(logits, method, numbers)
-        made = _step(kept, running, tokens, values, prompts.ends)
-        running -= {row for row, ended in zip(made.rows, made.finished, strict=True) if ended}
-        running -= {row for row in running if limits[row] == number + 1}
+        made = _step(kept, tokens, values, prompts.ends)
         yield made
+        running = [
+            place
+            for place, (row, ended) in enumerate(zip(kept, made.finished, strict=True))
+            if not ended and limits[row] > number + 1
+        ]
         if not running:
             return
-        # A row that has ended is carried along for a while, but not beyond the context.
-        longest = max(len(prompts.rows[row // samples]) for row in kept) + number + 1
-        if len(running) <= CROWDED * len(kept) or longest > decoder.config.context:
-            chosen = [place for place, row in enumerate(kept) if row in running]
-            tokens, kept = _shrink(cache, tokens, chosen), [kept[place] for place in chosen]
+        if len(running) < len(kept):
+            tokens, order = _shrink(cache, tokens, running)
+            kept = [kept[place] for place in order]
         logits = step(tokens, cache)
 
 
@@ -76,25 +73,18 @@ def _choose(
 
 
 @torch.inference_mode()
-def _shrink(cache: Cache, tokens: Tensor, chosen: Sequence[int]) -> Tensor:
-    rows = torch.tensor(chosen, device=tokens.device)
-    cache.select(rows)
-    return tokens[rows]
+def _shrink(cache: Cache, tokens: Tensor, running: Sequence[int]) -> tuple[Tensor, list[int]]:
+    order = cache.keep(running)
+    return tokens[torch.tensor(order, device=tokens.device)], order
 
 
-def _step(
-    kept: Sequence[int], running: set[int], tokens: Tensor, values: Tensor, ends: frozenset[int]
-) -> Step:
-    made = [
-        (row, token, value)
-        for row, token, value in zip(kept, tokens.tolist(), values.tolist(), strict=True)
-        if row in running
-    ]
+def _step(kept: Sequence[int], tokens: Tensor, values: Tensor, ends: frozenset[int]) -> Step:
+    chosen = tokens.tolist()
     return Step(
-        rows=tuple(row for row, _, _ in made),
-        tokens=tuple(token for _, token, _ in made),
-        log_probabilities=tuple(value for _, _, value in made),
-        finished=tuple(token in ends for _, token, _ in made),
+        rows=tuple(kept),
+        tokens=tuple(chosen),
+        log_probabilities=tuple(values.tolist()),
+        finished=tuple(token in ends for token in chosen),
     )
 
 

@@ -123,19 +123,50 @@ class Cache:
             )
         self.length = length
 
-    def select(self, rows: Tensor) -> None:
-        """Keep these rows in this order; a row may be taken twice, as beams are."""
+    def select(self, rows: Tensor, *, since: int = 0) -> None:
+        """Keep these rows in this order; a row may be taken twice, as beams are.
+
+        With `since`, the rows are as many as before, and each already holds the columns before
+        it as the row that it becomes: beams of one prompt share what they read of it.
+        """
+        read = slice(since, self.length)
+        if since:
+            for stored in (self.keys, self.values):
+                stored[:, :, :, read] = stored[:, :, :, read].index_select(1, rows)
+            return
         # Columns that are not filled yet hold nothing worth copying.
-        self.keys = self._selected(self.keys, rows)
-        self.values = self._selected(self.values, rows)
+        shape = (*self.keys.shape[:1], len(rows), *self.keys.shape[2:])
+        keys, values = self.keys.new_empty(shape), self.values.new_empty(shape)
+        keys[:, :, :, read] = self.keys[:, :, :, read].index_select(1, rows)
+        values[:, :, :, read] = self.values[:, :, :, read].index_select(1, rows)
+        self.keys, self.values = keys, values
         if self.padding is not None:
             self.padding = self.padding.index_select(0, rows)
 
-    def _selected(self, stored: Tensor, rows: Tensor) -> Tensor:
-        layers, _, heads, capacity, width = stored.shape
-        made = stored.new_empty(layers, len(rows), heads, capacity, width)
-        made[:, :, :, : self.length] = stored[:, :, :, : self.length].index_select(1, rows)
-        return made
+    def keep(self, rows: Sequence[int]) -> list[int]:
+        """Keep only these rows, moving as few as possible; return them in their new order.
+
+        The last of them take the places of those that go, so that dropping one row costs the
+        copy of one row, however large the batch is.
+
+        >>> from heedful.model.presets import preset
+        >>> Cache(preset("tiny"), batch=5).keep([0, 2, 4])
+        [0, 4, 2]
+        """
+        count, kept = len(rows), set(rows)
+        free = [place for place in range(count) if place not in kept]
+        moved = sorted(place for place in kept if place >= count)
+        order = list(range(count))
+        for place, row in zip(free, moved, strict=True):
+            order[place] = row
+        if free:
+            for stored in (self.keys, self.values):
+                filled = stored[:, :, :, : self.length]
+                filled[:, free] = filled[:, moved]
+        self.keys, self.values = self.keys[:, :count], self.values[:, :count]
+        if self.padding is not None:
+            self.padding = self.padding[torch.tensor(order, device=self.padding.device)]
+        return order
 
 
 def left_padded(

@@ -8,14 +8,18 @@ empty text and says why in `problem`: line i out always belongs to line i in.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TypeAlias
+
+import torch
 
 from heedful.errors import InputError
 from heedful.generation import Beams, Continuation, FastStep
-from heedful.generation.generate import continuations
+from heedful.generation.generate import continuations, evaluating
 from heedful.generation.methods import GREEDY, Method
 from heedful.generation.products import Precision
 from heedful.generation.prompts import Prompts
@@ -26,8 +30,10 @@ from heedful.tokenization import Tokenizer
 
 CHUNK = 2_048
 """Lines that are sorted together; the first translation comes after as many were read."""
-ROWS = 128
+ROWS = 64
 """Lines translated side by side; with beams, as many beams."""
+Rows: TypeAlias = Sequence[list[int]]
+"""Prompts that are continued side by side."""
 LONGEST_LINE = 20_000
 """Characters of a line beyond which it is not even cut into tokens."""
 
@@ -50,6 +56,9 @@ class Hypothesis(Record):
     """Of each token."""
     finished: bool
     """Whether it ended by itself; else the limit of tokens cut it off."""
+
+
+Work: TypeAlias = Callable[[Rows], list[tuple[Hypothesis, ...]]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -128,19 +137,34 @@ class Translator:
         while chunk := list(islice(lines, CHUNK)):
             prompts = self._prompts(chunk)
             asked = [place for place, (prompt, _) in enumerate(prompts) if prompt]
-            asked.sort(key=lambda place: len(prompts[place][0]))
+            # The longest first: a lane that ends early has a short batch left to take.
+            asked.sort(key=lambda place: -len(prompts[place][0]))
+            batches = [asked[first : first + rows] for first in range(0, len(asked), rows)]
+            work = [[prompts[place][0] for place in batch] for batch in batches]
             made: dict[int, tuple[Hypothesis, ...]] = {}
-            for first in range(0, len(asked), rows):
-                places = asked[first : first + rows]
-                found = self._continued([prompts[place][0] for place in places], method, most)
-                made |= zip(places, found, strict=True)
+            found = self._in_lanes(lambda batch: self._continued(batch, method, most), work)
+            for batch, hypotheses in zip(batches, found, strict=True):
+                made |= zip(batch, hypotheses, strict=True)
             for place, (line, (_, problem)) in enumerate(zip(chunk, prompts, strict=True)):
-                hypotheses = made.get(place, ())
-                text = hypotheses[0].text if hypotheses else ""
-                yield Translation(source=line, text=text, hypotheses=hypotheses, problem=problem)
+                best = made.get(place, ())
+                text = best[0].text if best else ""
+                yield Translation(source=line, text=text, hypotheses=best, problem=problem)
+
+    def _in_lanes(self, work: Work, batches: Sequence[Rows]) -> list[list[tuple[Hypothesis, ...]]]:
+        """Do the work of each batch, in the order of the batches.
+
+        One core for each batch is faster than all cores for one: the products of a few rows are
+        too small to be shared.
+        """
+        lanes = min(torch.get_num_threads(), len(batches))
+        with evaluating(self.decoder):
+            if lanes < 2 or self.decoder.embedding.weight.device.type != "cpu":
+                return [work(batch) for batch in batches]
+            with ThreadPoolExecutor(lanes, "lane", torch.set_num_threads, (1,)) as pool:
+                return list(pool.map(work, batches))
 
     def _continued(
-        self, rows: Sequence[list[int]], method: Method, most: int | None
+        self, rows: Rows, method: Method, most: int | None
     ) -> list[tuple[Hypothesis, ...]]:
         config, ends = self.decoder.config, {self.marks.end}
         limits = [

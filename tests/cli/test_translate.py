@@ -1,0 +1,201 @@
+"""`heed translate`: line i out belongs to line i in."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from heedful.cli.lines import MOST_BYTES, blocks_of_lines
+from heedful.cli.main import main
+from heedful.studies.translation import Translator
+
+TRAINING = """
+steps = 3
+tensorboard = false
+[model]
+preset = "tiny"
+initial_std = 0.3
+[schedule]
+warmup = 1
+[data]
+source = "SOURCE"
+size = 60
+held_out = 20
+rows = 4
+width = 96
+tokenizer = "bytes"
+"""
+LINES = ["Où est la gare ?", "", "Je suis ici.", "x\x07y", "a" * 100_000, "Все", "Oui."]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two short trainings: one on pairs, one on texts."""
+    place = tmp_path_factory.mktemp("runs")
+    for source in ("phrasebook", "biographies"):
+        config = place / f"{source}.toml"
+        config.write_text(TRAINING.replace("SOURCE", source), encoding="utf-8")
+        assert main(["train", str(config), "--run", str(place / source), "--json"]) == 0
+    return place
+
+
+@pytest.fixture(scope="module")
+def run(runs: Path) -> Path:
+    return runs / "phrasebook"
+
+
+@pytest.fixture(scope="module")
+def texts(run: Path) -> list[str]:
+    """What the function itself says."""
+    return Translator.open(run).texts(LINES)
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch):
+    def give(content: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    return give
+
+
+def test_texts_are_translated(heed, run: Path, texts: list[str]) -> None:
+    assert heed("translate", run, LINES[0]).out == texts[0] + "\n"
+    assert heed("translate", run, LINES[0], LINES[2]).out == f"{texts[0]}\n{texts[2]}\n"
+    assert heed("translate", run, f"{LINES[0]}\n{LINES[2]}").out == f"{texts[0]}\n{texts[2]}\n"
+
+
+def test_a_file_and_standard_input_keep_their_lines(
+    heed, run: Path, texts: list[str], tmp_path: Path, stdin
+) -> None:
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    expected = "\n".join(texts) + "\n"
+    answer = heed("translate", run, "--file", source)
+    assert (answer.code, answer.out) == (0, expected)
+    warned = [line for line in answer.err.splitlines() if "left empty" in line]
+    assert [line.split(":")[0] for line in warned] == ["line 4", "line 5"]
+    assert heed("translate", run, "--file", source, "--output", target).out == ""
+    assert target.read_text(encoding="utf-8") == expected
+    stdin(source.read_bytes())
+    assert heed("translate", run).out == expected
+
+
+def test_bytes_that_are_no_text_cost_their_line_only(heed, run: Path, texts, stdin) -> None:
+    stdin(b"\xef\xbb\xbf" + LINES[0].encode() + b"\r\n\xff\xfe\nA\0B\n" + LINES[6].encode())
+    answer = heed("translate", run)
+    assert answer.out == f"{texts[0]}\n\n\n{texts[6]}\n"
+    assert "line 2: is not UTF-8 (byte 0xFF, character 1); its" in answer.err
+    assert "line 3: holds a control character (U+0000" in answer.err
+
+
+def test_strict_stops_and_writes_nothing(heed, run: Path, tmp_path: Path) -> None:
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("Oui.\nx\x07y\n", encoding="utf-8")
+    answer = heed("translate", run, "--file", source, "--output", target, "--strict")
+    assert answer.code == 2
+    assert "line 2: holds a control character" in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+
+def test_standard_input_is_answered_line_by_line(run: Path, texts: list[str]) -> None:
+    command = [sys.executable, "-m", "heedful", "translate", str(run)]
+    environment = {**os.environ, "PYTHONUTF8": "1"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        for place in (0, 2, 6):  # the next line is sent only after this one was answered
+            child.stdin.write(LINES[place].encode() + b"\n")
+            child.stdin.flush()
+            assert child.stdout.readline().decode() == texts[place] + "\n"
+        child.stdin.close()
+        assert child.wait(30) == 0
+
+
+def test_records_of_texts_and_of_lines(heed, run: Path, texts: list[str], stdin) -> None:
+    words = ("--beam", 3, "--nbest", 3, "--json")
+    record = heed("translate", run, LINES[0], *words, "--alignment").record
+    (found,) = record["translations"]
+    assert len(found["hypotheses"]) == 3
+    assert found["text"] == found["hypotheses"][0]["text"]
+    assert record["languages"] == ["fr", "en"]
+    assert record["alignments"][0]["source_words"] == ["Où", "est", "la", "gare", "?"]
+    stdin(f"{LINES[0]}\n\n".encode())
+    lines = [json.loads(line) for line in heed("translate", run, *words).out.splitlines()]
+    assert [line["line"] for line in lines] == [1, 2]
+    assert lines[0]["hypotheses"][0]["text"] == found["text"]
+    assert lines[1]["text"] == ""
+
+
+def test_scores_and_links_in_columns(heed, run: Path, texts: list[str], stdin) -> None:
+    stdin(f"{LINES[0]}\n\n{LINES[2]}\n".encode())
+    rows = [row.split("\t") for row in heed("translate", run, "--alignment").out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "2", "3"]
+    assert [row[4] for row in rows] == [texts[0], "", texts[2]]
+    assert float(rows[0][2]) < 0
+    assert all("-" in pair for pair in rows[0][5].split())
+    assert rows[1][2:] == ["", "", "", ""]
+
+
+def test_tables_and_the_figure(heed, run: Path, tmp_path: Path) -> None:
+    shown = heed("translate", run, LINES[0], "--scores", "--alignment").out
+    assert "per token" in shown
+    assert "Read by each word" in shown
+    for kind in ("svg", "png"):
+        figure = tmp_path / f"words.{kind}"
+        assert heed("translate", run, LINES[0], "--figure", figure).code == 0
+        assert figure.stat().st_size > 2_000
+
+
+def test_int8_says_so(heed, run: Path) -> None:
+    record = heed("translate", run, LINES[0], "--int8", "--json").record
+    assert record["settings"]["precision"] == "int8"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("x\x07",), "text: holds a control character"),
+        (("Oui", "x\x07"), "text 2: holds a control character"),
+        (("a" * 95,), "text: has 97 tokens with its marks"),
+        (("a", "--file", "x"), "--file: was given together with texts"),
+        (("a", "--output", "x"), "--output: was given together with texts"),
+        (("--figure", "x.svg"), "--figure: needs a text"),
+        (("a", "--figure", "x.gif"), "--figure: 'x.gif' ends in .gif"),
+        (("a", "b", "--figure", "x.svg"), "--figure: was given 2 texts"),
+        (("--file", "nowhere.txt"), "nowhere.txt: there is no such file"),
+        (("a", "--beam", "0"), "--beam: is 0"),
+        (("a", "--nbest", "2"), "--nbest: is 2; at most one for each of the 1 beams"),
+        (("a", "--max-tokens", "0"), "--max-tokens: is 0"),
+        (("a", "--length-penalty", "nan", "--beam", "2"), "length"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(refused, run: Path, words, said: str) -> None:
+    assert said in refused("translate", run, *words).err
+
+
+def test_a_run_of_another_study_is_refused(refused, runs: Path, tmp_path: Path) -> None:
+    for place in (runs / "biographies", runs / "biographies" / "model"):
+        assert "was not trained on pairs" in refused("translate", place, "Oui.").err
+    assert "no such file or folder" in refused("translate", tmp_path / "no", "Oui.").err
+
+
+def test_a_run_that_is_not_finished_translates_too(
+    heed, refused, run: Path, texts: list[str], tmp_path: Path
+) -> None:
+    for name in ("config.json", "manifest.json", "checkpoints"):
+        (tmp_path / name).symlink_to(run / name)
+    assert heed("translate", tmp_path, LINES[0]).out == texts[0] + "\n"
+
+
+def test_a_line_is_cut_short_rather_than_kept_forever() -> None:
+    chunk = b"x" * 700_000
+    ((first,), (second,)) = blocks_of_lines([chunk, chunk, chunk, b"\nab"])
+    assert len(first) == MOST_BYTES
+    assert second == "ab"
