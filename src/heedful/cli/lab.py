@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from heedful.cli.output import JsonFlag, show
 from heedful.cli.progress import Step, progress
-from heedful.errors import InputError
+from heedful.errors import InputError, MissingPartError
 
 if TYPE_CHECKING:
     from heedful.report.lab_record import PartRecord
@@ -67,8 +67,14 @@ def lab(
             _say(f"{part.name}: kept from an earlier run ({found.seconds:.1f} s)")
         else:
             started = time.perf_counter()
-            with progress(part.says) as step:
-                found = part.run(step, output)
+            try:
+                with progress(part.says) as step:
+                    found = part.run(step, output)
+            except MissingPartError as error:
+                if only is not None:
+                    raise
+                _say(f"{part.name}: left out ({error})")
+                continue
             keep_part(output, found)
             _say(f"{part.name}: {time.perf_counter() - started:.1f} s")
         done.append(found)

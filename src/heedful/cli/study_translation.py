@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from heedful.cli.output import JsonFlag, show
+from heedful.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from heedful.studies.translation.meter import Tell
+    from heedful.studies.translation.records import ArmResult, TranslationStudy
+
+RECORD, REPORT = "translation.json", "report.html"
 
 
 def translation(
@@ -73,4 +85,102 @@ def translation(
         heed study translation --model smollm2 --sizes 500 2000
         heed study translation --corpus train.fr train.en --test test.fr test.en
     """
-    raise NotImplementedError
+    from heedful.report.translation_section import study_tables
+    from heedful.studies.translation.settings import QUICK, recipe_of, study_settings
+    from heedful.studies.translation.study import run_study
+
+    asked: dict[str, Any] = {
+        "corpus": _texts(corpus),
+        "test": _texts(test),
+        "monolingual": _texts(monolingual),
+        "source": source,
+        "sizes": sizes,
+        "seed": seed,
+    }
+    asked = {name: value for name, value in asked.items() if value is not None}
+    if sizes is not None:
+        asked["same_clock"] = [max(sizes, default=1)]
+    asked["elsewhere"] = {"tuning": tuning} | ({} if model is None else {"model": model})
+    settings = study_settings(QUICK if quick else {}, recipe_of(recipe), asked)
+    prepare_folder(output)
+    with study_progress() as (tell, done):
+        record = run_study(settings, output, tell=tell, done=done, command=_command())
+    keep_study(record, output)
+    show(record, study_tables, json=json)
+    if not json:
+        print(f"The report is at {output / REPORT}, the record at {output / RECORD}")
+    return 0
+
+
+@contextmanager
+def study_progress() -> Iterator[tuple[Tell, Callable[[ArmResult], None]]]:
+    """Show on stderr what goes on, and a line for each arm that is done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    screen = Console(stderr=True, highlight=False)
+    with Progress(
+        BarColumn(bar_width=20),
+        TaskProgressColumn(),
+        TextColumn("{task.description}"),
+        console=screen,
+        transient=True,
+        auto_refresh=False,  # no thread of its own: it would take time from the lanes
+        disable=not screen.is_terminal,
+    ) as bar:
+        task = bar.add_task("starting", total=1.0)
+        shown = 0.0
+
+        def tell(what: str, share: float) -> None:
+            nonlocal shown
+            if time.monotonic() - shown < 0.25 and ": step " in what:
+                return
+            shown = time.monotonic()
+            bar.update(task, completed=share, description=what)
+            bar.refresh()
+
+        def done(arm: ArmResult) -> None:
+            screen.print(
+                f"{arm.arm}, {arm.pairs:,} pairs: BLEU {arm.bleu:.1f} "
+                f"({arm.bleu_low:.1f} to {arm.bleu_high:.1f}), {arm.minutes:.1f} min of training"
+            )
+
+        yield tell, done
+
+
+def prepare_folder(output: Path) -> None:
+    """Make the folder of a study, or say why it cannot be."""
+    if output.exists() and not output.is_dir():
+        raise InputError("--output", f"{output} is a file", expected="a folder")
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            "--output", f"{output} cannot be made ({error.strerror})", way_out="choose another"
+        ) from None
+
+
+def keep_study(record: TranslationStudy, output: Path) -> None:
+    """Write the record, and a page with its section alone."""
+    from heedful.report.drawing import write_whole
+    from heedful.report.lab_record import PartRecord, write_report
+    from heedful.report.translation_section import translation_section
+
+    section = translation_section(record, 60.0 * record.minutes)
+    try:
+        write_whole(output / RECORD, record.to_json().encode())
+        write_report(output, [PartRecord.of(section, record)])
+    except OSError as error:
+        raise RunError(
+            str(output), f"could not be written ({error.strerror})", way_out="make room"
+        ) from None
+
+
+def _texts(paths: list[Path] | None) -> list[str] | None:
+    return None if paths is None else [str(path) for path in paths]
+
+
+def _command() -> str:
+    """Return the command as it was given, to be given again."""
+    words = [word for word in sys.argv[1:] if word not in ("--json", "--debug")]
+    return shlex.join(["heed", *words]) if words[:1] == ["study"] else "heed study translation"

@@ -101,6 +101,8 @@ Evaluate: TypeAlias = Callable[[Decoder, int], Mapping[str, float]]
 Stop: TypeAlias = Callable[[Sequence[Evaluation]], bool]
 """Gets every evaluation so far; True ends the training."""
 Report: TypeAlias = Callable[[Progress], None]
+Adapt: TypeAlias = Callable[[Decoder], None]
+"""Changes a decoder before it is trained; must do the same each time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +117,9 @@ class Hooks:
     """Called after every step; must be quick."""
     initial: Mapping[str, Tensor] | None = field(default=None, repr=False)
     """Weights to start from, by the names of the decoder; None: drawn from the seed."""
+    adapt: Adapt | None = None
+    """Called once with the decoder, its weights in place: what it freezes is neither trained nor
+    saved, so that checkpoints of a fine-tuning hold its few numbers alone."""
 
 
 def no_better(metric: str, rounds: int) -> Stop:

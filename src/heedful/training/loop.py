@@ -146,7 +146,7 @@ class _Training:
                 "has no whole checkpoint, and began from weights that were given to it",
                 way_out="give these weights again",
             )
-        self.session = Session(config, feed, place, self.choice, hooks.initial)
+        self.session = Session(config, feed, place, self.choice, hooks.initial, hooks.adapt)
         self.skipped = found.skipped
         self.saved = found.path
         self.resumed_from: int | None = None

@@ -24,7 +24,7 @@ from heedful.training.distribution import Alone
 from heedful.training.dropout import draw_from
 from heedful.training.engine import Lanes, Objective, Single
 from heedful.training.feed import Feed, rows_of
-from heedful.training.hooks import Evaluate, Evaluation
+from heedful.training.hooks import Adapt, Evaluate, Evaluation
 from heedful.training.optimisers import Optimisers
 from heedful.training.randomness import Stream
 from heedful.training.schedule import rate_share
@@ -56,14 +56,19 @@ class Session:
         place: Alone,
         choice: Choice,
         initial: Mapping[str, Tensor] | None = None,
+        adapt: Adapt | None = None,
     ) -> None:
         self.config, self.feed, self.place, self.choice = config, feed, place, choice
         self.device = device_of(config)
         randomness.seed_all(config.seed + place.rank)
-        self.decoder = new_decoder(config, initial).to(self.device)
+        self.decoder = new_decoder(config, initial)
+        if adapt is not None:
+            adapt(self.decoder)
+        self.decoder.to(self.device)
         self.streams = [Stream(config.seed, place.rank, lane) for lane in range(choice.lanes)]
         self.engine = self._engine()
-        self.parameters = dict(self.decoder.named_parameters())
+        named = self.decoder.named_parameters()
+        self.parameters = {name: value for name, value in named if value.requires_grad}
         self.optimisers = Optimisers(self.parameters, config.optimiser)
         self.average = None
         if config.average is not None:

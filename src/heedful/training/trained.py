@@ -26,5 +26,12 @@ def trained_decoder(path: Path) -> Decoder:
         place, contents = path, checkpoint.read(path)
     config = DecoderConfig.of(read_json(place / "config.json").get("heedful"))
     decoder = Decoder(config)
-    decoder.load_state_dict(contents.part("average") or contents.model)
+    weights = contents.part("average") or contents.model
+    if weights.keys() != decoder.state_dict().keys():
+        raise InputError(
+            str(place),
+            "holds what a fine-tuning added to other weights, not the weights",
+            way_out=f"use {path / 'model'}, which has both",
+        )
+    decoder.load_state_dict(weights)
     return decoder.eval()

@@ -1,0 +1,194 @@
+"""What a study reads: pairs to learn from, sentences to be judged by, text of one language.
+
+The phrasebook brings all of it. From files, the test is a part of the corpus that shares no
+sentence with the rest, unless it has files of its own; a pair of training whose source is in
+the test all the same is left out, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.data.corpus import Documents, Pairs
+from heedful.data.groups import linked_groups, references
+from heedful.data.packing import shuffled
+from heedful.data.phrasebook import Pair, monolingual, phrasebook
+from heedful.data.reading import Reading, read_corpora
+from heedful.data.splits import split
+from heedful.errors import InputError
+from heedful.studies.translation.settings import StudySettings
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TestSet:
+    """Sentences to translate, each with all its references."""
+
+    __test__ = False  # its name is no invitation to pytest
+
+    name: str
+    sources: tuple[str, ...]
+    references: tuple[tuple[str, ...], ...]
+
+    def first(self, count: int) -> TestSet:
+        """Return the first sentences."""
+        return TestSet(
+            name=self.name, sources=self.sources[:count], references=self.references[:count]
+        )
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StudyCorpus:
+    """Everything that a study reads."""
+
+    name: str
+    train: Pairs
+    """In an order in which the beginning is a smaller corpus of the same kind."""
+    development: TestSet
+    test: TestSet
+    others: tuple[TestSet, ...]
+    """Further test sets."""
+    source_text: Documents | None
+    """Text in the source language alone; None where there is none."""
+    target_text: Documents | None
+    normalise: str
+    """How sources are written: see `TranslationFormat`."""
+    notes: tuple[str, ...]
+    """What was decided on the way."""
+
+    def first(self, count: int) -> Pairs:
+        """Return the first training pairs."""
+        return self.train.take(range(count), f"the first {count:,}")
+
+
+def read_study_corpus(settings: StudySettings) -> StudyCorpus:
+    """Read or write everything, and refuse sizes that the corpus does not have."""
+    made = _from_files(settings) if settings.corpus else _from_phrasebook(settings)
+    if len(made.train) < settings.sizes[-1]:
+        raise InputError(
+            "sizes",
+            f"ask for {settings.sizes[-1]:,} pairs",
+            expected=f"{made.name} has {len(made.train):,} to learn from",
+            way_out=f"use --sizes … {len(made.train)}",
+        )
+    return made
+
+
+def _from_phrasebook(settings: StudySettings) -> StudyCorpus:
+    held_out = max(settings.sentences, settings.development)
+    book = phrasebook(settings.sizes[-1], seed=settings.seed, held_out=held_out)
+    texts = [
+        Documents(
+            name=f"phrasebook, {language}",
+            texts=monolingual(language, settings.texts, settings.seed, held_out=held_out),
+        )
+        for language in ("fr", "en")
+    ]
+    return StudyCorpus(
+        name="phrasebook",
+        train=Pairs(
+            name="phrasebook",
+            sources=tuple(pair.french for pair in book.train),
+            targets=tuple(pair.english for pair in book.train),
+            languages=("fr", "en"),
+        ),
+        development=_judged("development", book.dev).first(settings.development),
+        test=_judged("test", book.test).first(settings.sentences),
+        others=tuple(
+            _judged(name, pairs).first(settings.sentences)
+            for name, pairs in (
+                ("longer than training", book.test_length),
+                ("new combinations of known words", book.test_unseen),
+            )
+            if pairs
+        ),
+        source_text=texts[0],
+        target_text=texts[1],
+        normalise="keyboard",
+        notes=("no sentence of a test, and none of its other translations, is in training",),
+    )
+
+
+def _judged(name: str, pairs: Sequence[Pair]) -> TestSet:
+    return TestSet(
+        name=name,
+        sources=tuple(pair.french for pair in pairs),
+        references=tuple(pair.references for pair in pairs),
+    )
+
+
+def _from_files(settings: StudySettings) -> StudyCorpus:
+    corpus = _pairs(settings.corpus, settings.source, "--corpus")
+    if settings.test:
+        train, test = corpus, _pairs(settings.test, settings.source, "--test")
+        train, development = _parted(train, settings.development, settings.seed)
+        notes = [f"the test is {test.name}; development sentences are a part of the corpus"]
+    else:
+        train, test = _parted(corpus, settings.sentences, settings.seed)
+        train, development = _parted(train, settings.development, settings.seed + 1)
+        notes = ["training, development and test share no sentence, on either side"]
+    judged, developed = _gathered("test", test), _gathered("development", development)
+    known = set(judged.sources)
+    kept = [place for place, source in enumerate(train.sources) if source not in known]
+    if len(kept) < len(train):
+        notes.append(f"{len(train) - len(kept):,} training pairs left out: their source is tested")
+    order = shuffled(len(kept), settings.seed, 0).tolist()
+    train = train.take(kept[place] for place in order)
+    texts = [_text(path) for path in settings.monolingual] or [None, None]
+    return StudyCorpus(
+        name=corpus.name,
+        train=train,
+        development=developed.first(settings.development),
+        test=judged.first(settings.sentences),
+        others=(),
+        source_text=texts[0],
+        target_text=texts[1],
+        normalise="nfc",
+        notes=tuple(notes),
+    )
+
+
+def _pairs(paths: Sequence[str], source: str | None, where: str) -> Pairs:
+    found = read_corpora([Path(path) for path in paths], Reading(source=source))
+    if len(found) != 1 or not isinstance(found[0], Pairs):
+        raise InputError(
+            where,
+            f"{', '.join(Path(path).name for path in paths)} is not one corpus of pairs",
+            expected="one file of pairs, or two files such as train.fr and train.en",
+            way_out="see what a file holds with: heed data inspect FILE",
+        )
+    return found[0].without_empty()
+
+
+def _parted(corpus: Pairs, count: int, seed: int) -> tuple[Pairs, Pairs]:
+    """Return a corpus without about `count` of its linked groups, and these."""
+    groups = linked_groups(corpus).count
+    if groups < 2 * count:
+        raise InputError(
+            corpus.name,
+            f"has {groups:,} groups of sentences that share none",
+            expected=f"at least {2 * count:,}, to keep {count:,} of them from training",
+            way_out="set `sentences` and `development` lower in a recipe",
+        )
+    share = count / groups
+    made = split(corpus, {"train": 1.0 - share, "kept": share}, seed=seed)
+    train, kept = (corpus.take(made.indices(name)) for name in ("train", "kept"))
+    if not len(kept):
+        raise InputError(corpus.name, "is too small to be divided")
+    return train, kept
+
+
+def _gathered(name: str, pairs: Pairs) -> TestSet:
+    found = references(pairs)
+    return TestSet(name=name, sources=found.sources, references=found.targets)
+
+
+def _text(path: str) -> Documents:
+    (found,) = read_corpora([Path(path)])
+    if not isinstance(found, Documents):
+        raise InputError("--monolingual", f"{path} holds pairs", expected="plain text")
+    return found.without_empty()

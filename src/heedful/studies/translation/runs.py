@@ -1,0 +1,228 @@
+"""One training of a study as a run folder: begun, gone on with, or found finished.
+
+The name of a run ends in a hash of everything that decides it. The same settings and data find
+the same folder, so that a study which was interrupted goes on where it stopped, and one that
+asks for more sizes trains only those that are new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from heedful.model import Decoder
+from heedful.model.settings import Settings
+from heedful.studies.translation.corpora import TestSet
+from heedful.studies.translation.format import TranslationFormat
+from heedful.studies.translation.records import CurvePoint, Sample
+from heedful.studies.translation.scoring import bleu_of
+from heedful.studies.translation.translator import Translator
+from heedful.tokenization import Tokenizer
+from heedful.training import Compute, Feed, Hooks, TrainingConfig, held_out_loss, resume, train
+from heedful.training.durable import json_bytes, replace_bytes
+from heedful.training.folder import MANIFEST, RESULT, RunFolder
+from heedful.training.hooks import Evaluate, Progress
+from heedful.training.metrics import read_metrics
+from heedful.training.session import measured
+from heedful.training.trial import choose
+
+SAMPLES, TRANSLATIONS = "samples.json", "translations.json"
+SHOWN = 6
+"""Development sentences whose translations are kept along the way."""
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trained:
+    """A finished run of a study."""
+
+    folder: Path
+    result: dict[str, Any]
+    """What the training wrote at its end."""
+    minutes: float
+    """Of training, over all the times it was gone on with; evaluations are not counted."""
+    curve: tuple[CurvePoint, ...]
+    computed_as: str
+
+    @property
+    def weights(self) -> str:
+        """The hash of its weights."""
+        return str(self.result["weights_sha256"])
+
+
+def run_name(what: str, config: TrainingConfig, data: Mapping[str, str]) -> str:
+    """Return the name of a run: what it is, and a hash of what decides it."""
+    content = json.dumps([config.to_dict(), dict(data)], sort_keys=True)
+    return f"{what}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+
+
+def run_to_the_end(
+    folder: Path, config: TrainingConfig, feed: Feed, hooks: Hooks, data: Mapping[str, str]
+) -> Trained:
+    """Train, go on training, or find what is finished; a signal ends the whole study."""
+    run = RunFolder(folder)
+    if not _is_finished(run):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if run.exists:
+            result = resume(folder, feed, data=data, hooks=hooks)
+        else:
+            result = train(config, feed, folder, data=data, hooks=hooks)
+        if not result.finished:
+            # The step was finished and saved; the same command goes on from there.
+            if result.stopped_by == "SIGINT":
+                raise KeyboardInterrupt
+            sys.exit(128 + int(signal.Signals[result.stopped_by]))
+    written = run.read(RESULT)
+    minutes, curve = _clock(folder, written)
+    choices = run.read(MANIFEST)["choices"]
+    lanes = "" if choices["lanes"] == 1 else f", {choices['lanes']} lanes"
+    return Trained(
+        folder=folder,
+        result=written,
+        minutes=minutes,
+        curve=curve,
+        computed_as=f"{choices['precision']}{lanes}",
+    )
+
+
+def fastest(config: TrainingConfig, feed: Feed, keep: Path) -> Compute:
+    """Measure how this machine trains such a decoder fastest; the answer is kept in a file.
+
+    Every arm then computes in the same way, however short its training is.
+    """
+    cores = torch.get_num_threads()
+    name = f"{cores} threads, {config.model.width} × {config.model.layers}"
+    known = _read(keep)
+    if name not in known:
+        trial = choose(
+            Compute(compile=False), 10_000, cores, lambda way: measured(config, feed, way)
+        )
+        found = {"precision": trial.chosen.precision, "lanes": trial.chosen.lanes}
+        known |= {name: found | {"seconds": trial.seconds}}
+        keep.parent.mkdir(parents=True, exist_ok=True)
+        replace_bytes(keep, json_bytes(known))
+    chosen = known[name]
+    return Compute(precision=chosen["precision"], lanes=chosen["lanes"], compile=False)
+
+
+def watch(
+    folder: Path,
+    development: TestSet,
+    feed: Feed,
+    tokenizer: Tokenizer,
+    written: TranslationFormat,
+) -> Evaluate:
+    """Return an evaluation: loss and BLEU of development sentences, some of them written down."""
+    loss = held_out_loss(feed)
+
+    def evaluate(decoder: Decoder, step: int) -> dict[str, float]:
+        started = time.perf_counter()
+        found = {"loss": loss(decoder, step)["loss"]}
+        made = Translator(decoder, tokenizer, written).texts(development.sources)
+        found["bleu"] = bleu_of(made, development.references)
+        _keep_samples(folder / SAMPLES, step, made[:SHOWN])
+        return found | {"seconds": time.perf_counter() - started}
+
+    return evaluate
+
+
+def samples_of(folder: Path, development: TestSet) -> tuple[Sample, ...]:
+    """Return the development sentences that were written down during a training."""
+    kept = {int(step): texts for step, texts in _read(folder / SAMPLES).items()}
+    several = zip(development.sources[:SHOWN], development.references, strict=False)
+    return tuple(
+        Sample(
+            source=source,
+            reference=known[0],
+            translations={step: kept[step][place] for step in sorted(kept)},
+        )
+        for place, (source, known) in enumerate(several)
+        if kept
+    )
+
+
+def translations_of(
+    folder: Path, tests: Sequence[TestSet], open_translator: Callable[[], Translator]
+) -> tuple[dict[str, tuple[str, ...]], float]:
+    """Translate test sets, or find that it was done; and sentences a second."""
+    sources = hashlib.sha256(json.dumps([test.sources for test in tests]).encode()).hexdigest()
+    kept = _read(folder / TRANSLATIONS)
+    if kept.get("sources") != sources:
+        translator = open_translator()
+        started = time.perf_counter()
+        made = {test.name: translator.texts(test.sources) for test in tests}
+        seconds = time.perf_counter() - started
+        kept = {"sources": sources, "translations": made, "seconds": seconds}
+        replace_bytes(folder / TRANSLATIONS, json_bytes(kept))
+    texts = {name: tuple(found) for name, found in kept["translations"].items()}
+    return texts, sum(map(len, texts.values())) / max(kept["seconds"], 1e-9)
+
+
+def shifted(curve: Sequence[CurvePoint], minutes: float) -> tuple[CurvePoint, ...]:
+    """Return a curve that begins after so many minutes."""
+    return tuple(replace(point, minutes=point.minutes + minutes) for point in curve)
+
+
+def table_of(settings: Settings) -> dict[str, Any]:
+    """Return settings as a run's `[data]` holds them."""
+    return settings.model_dump(mode="json")
+
+
+def _is_finished(run: RunFolder) -> bool:
+    if not (run.path / RESULT).is_file():
+        return False
+    return bool(run.read(RESULT).get("finished"))
+
+
+def _clock(folder: Path, result: dict[str, Any]) -> tuple[float, tuple[CurvePoint, ...]]:
+    """Return the minutes of a training, and where its evaluations were on that clock.
+
+    A run that was gone on with counts from 0 again: the parts are added up.
+    """
+    steps, seconds, before, last = [0], [0.0], 0.0, 0.0
+    for line in read_metrics(folder):
+        if "seconds" not in line:
+            continue
+        if line["seconds"] < last:
+            before += last
+        last = line["seconds"]
+        steps.append(line["step"])
+        seconds.append(before + last)
+    looked = [(entry["step"], entry["values"]) for entry in result["evaluations"]]
+    # An evaluation stands on the clock of every step after it.
+    spent = [sum(v.get("seconds", 0.0) for at, v in looked if at < step) for step in steps]
+    net = np.array(seconds) - np.array(spent)
+    curve = tuple(
+        CurvePoint(
+            step=step,
+            minutes=float(np.interp(step, steps, net)) / 60,
+            loss=values["loss"],
+            bleu=values.get("bleu"),
+        )
+        for step, values in looked
+    )
+    return float(net[-1]) / 60, curve
+
+
+def _keep_samples(path: Path, step: int, texts: Sequence[str]) -> None:
+    kept = {number: found for number, found in _read(path).items() if int(number) < step}
+    replace_bytes(path, json_bytes({**kept, str(step): list(texts)}))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,197 @@
+"""The study at a size where nothing is learned and everything happens."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from heedful.cli.main import main
+from heedful.data.phrasebook import phrasebook
+from heedful.errors import InputError
+from heedful.model import Decoder, preset, write_folder
+from heedful.report.lab_record import PartRecord
+from heedful.report.translation_section import study_tables, translation_section
+from heedful.studies.translation.corpora import read_study_corpus
+from heedful.studies.translation.records import ELSEWHERE, HERE, LONGER, SCRATCH, TranslationStudy
+from heedful.studies.translation.settings import StudySettings, study_settings
+from heedful.studies.translation.study import run_study
+from heedful.studies.translation.translator import Translator
+from heedful.tokenization import train_bpe
+
+LEARNING = {"steps": 4, "columns": 512}
+TINY = {
+    "sizes": (40, 80),
+    "same_clock": (80,),
+    "sentences": 12,
+    "development": 6,
+    "evaluations": 2,
+    "vocabulary": 320,
+    "texts": 60,
+    "shape": {"width": 16, "layers": 1, "heads": 2, "hidden": 32, "context": 200},
+    "scratch": LEARNING,
+    "pretraining": LEARNING,
+    "fine_tuning": LEARNING,
+}
+
+
+@pytest.fixture(scope="module")
+def visitor(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of another family, with a tokenizer that knows none of our marks."""
+    book = phrasebook(100, held_out=20)
+    tokenizer = train_bpe([pair.english for pair in book.train], 300, marks=["<s>", "</s>"])
+    tokenizer.begin, tokenizer.end = tokenizer.id_of("<s>"), tokenizer.id_of("</s>")
+    config = preset("tiny", vocabulary=tokenizer.size, context=256)
+    folder = tmp_path_factory.mktemp("models") / "visitor"
+    write_folder(Decoder(config, seed=5), folder, tokenizer=tokenizer)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def settings(visitor: Path) -> StudySettings:
+    elsewhere = {"model": str(visitor), "steps": 3, "columns": 512, "sentences": 5, "rank": 2}
+    return study_settings(TINY, {"elsewhere": {**elsewhere, "sizes": (40,)}})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("study")
+
+
+@pytest.fixture(scope="module")
+def record(settings: StudySettings, folder: Path) -> TranslationStudy:
+    return run_study(settings, folder)
+
+
+def test_every_arm_is_there_with_its_figures(record: TranslationStudy) -> None:
+    assert [(arm.arm, arm.pairs) for arm in record.arms] == [
+        (SCRATCH, 40), (SCRATCH, 80), (HERE, 40), (HERE, 80), (LONGER, 80), (ELSEWHERE, 40),
+    ]  # fmt: skip
+    for arm in record.arms:
+        assert arm.bleu_low <= arm.bleu_high
+        assert 0 <= arm.exact <= 1
+        assert arm.minutes > 0
+        assert "version:" in arm.signature
+        assert arm.curve
+        assert arm.samples[0].translations.keys() == {point.step for point in arm.curve}
+        assert (arm.gain is None) == (arm.arm == SCRATCH)
+        assert sum(part.sentences for part in arm.by_length) == arm.sentences
+    here, longer = record.arms[3], record.arms[4]
+    assert here.minutes > here.minutes_before > 0
+    assert here.curve[0].minutes > here.minutes_before
+    assert longer.steps >= record.arms[1].steps
+    assert record.arms[5].trained < record.arms[5].parameters
+    tests = {(c.arm, c.against) for c in record.comparisons}
+    assert tests == {
+        (HERE, SCRATCH), (LONGER, SCRATCH), (HERE, LONGER), (ELSEWHERE, SCRATCH),
+    }  # fmt: skip
+    assert len(record.verdicts) == 2
+    assert any("tokenizer of its own" in text for text in record.unequal)
+
+
+def test_json_has_the_promised_fields(record: TranslationStudy) -> None:
+    made = json.loads(record.to_json())
+    promised = {
+        "arm", "pairs", "bleu", "bleu_low", "bleu_high", "chrf", "minutes", "signature",
+    }  # fmt: skip
+    assert all(promised <= arm.keys() for arm in made["arms"])
+    assert {row["baseline"] for row in made["baselines"]} == {"copy", "dictionary", "nearest"}
+    assert len(made["best"]) == len(made["worst"]) == 12
+
+
+def test_what_is_finished_is_not_trained_again(
+    record: TranslationStudy, settings: StudySettings, folder: Path
+) -> None:
+    def stamps() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in folder.glob("runs/*/checkpoints/*")}
+
+    before = stamps()
+    told: list[str] = []
+    again = run_study(settings, folder, tell=lambda what, _share: told.append(what))
+    assert stamps() == before
+    assert not any(": step " in what for what in told)
+    same = [(arm.bleu, arm.minutes, arm.curve[-1].loss) for arm in record.arms]
+    assert [(arm.bleu, arm.minutes, arm.curve[-1].loss) for arm in again.arms] == same
+
+
+def test_an_interrupted_study_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
+    few = study_settings(TINY, {"sizes": (40,), "same_clock": ()})
+    whole = run_study(few, tmp_path / "whole")
+
+    def stop(what: str, share: float) -> None:
+        assert 0 <= share <= 1
+        if what.startswith("here, 40 pairs: step 3"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_study(few, tmp_path / "stopped", tell=stop)
+    again = run_study(few, tmp_path / "stopped")
+    assert [arm.bleu for arm in again.arms] == [arm.bleu for arm in whole.arms]
+    losses = [[point.loss for point in arm.curve] for arm in whole.arms]
+    assert [[point.loss for point in arm.curve] for arm in again.arms] == losses
+
+
+def test_every_arm_translates_and_has_its_card(record: TranslationStudy) -> None:
+    for arm in record.arms:
+        run = Path(arm.run)
+        made = list(Translator.open(run).translate(["Où est la gare ?", ""]))
+        assert made[0].hypotheses
+        assert made[1].text == ""
+        assert "BLEU on" in (run / "MODEL_CARD.md").read_text("utf-8")
+
+
+def test_the_section_tells_it(record: TranslationStudy) -> None:
+    section = translation_section(record, 1.0)
+    part = PartRecord.of(section, record)
+    assert part.findings
+    for word in ("pretrained here", "from scratch, same clock", record.arms[0].signature):
+        assert word in part.html
+    assert all(example.source.split("'")[0] in part.html for example in record.worst)
+    assert len(list(study_tables(record))) > 4
+
+
+def test_files_give_a_study_without_shared_sentences(tmp_path: Path) -> None:
+    book = phrasebook(300, held_out=20)
+    (tmp_path / "train.fr").write_text("".join(f"{pair.french}\n" for pair in book.train))
+    (tmp_path / "train.en").write_text("".join(f"{pair.english}\n" for pair in book.train))
+    files = (str(tmp_path / "train.fr"), str(tmp_path / "train.en"))
+    made = read_study_corpus(study_settings(TINY, {"corpus": files}))
+    held = {*made.test.sources, *made.development.sources}
+    assert held.isdisjoint(made.train.sources)
+    assert {text for known in made.test.references for text in known}.isdisjoint(made.train.targets)
+    assert made.source_text is None
+
+    with pytest.raises(InputError, match="ask for 5,000 pairs"):
+        read_study_corpus(study_settings(TINY, {"corpus": files, "sizes": (40, 5000)}))
+    with pytest.raises(InputError, match="not one corpus of pairs"):
+        read_study_corpus(study_settings(TINY, {"corpus": files[:1]}))
+
+
+def test_a_test_of_its_own_is_kept_from_training(tmp_path: Path) -> None:
+    book = phrasebook(300, held_out=20)
+    lines = [f"{pair.french}\t{pair.english}\n" for pair in book.train]
+    (tmp_path / "train.tsv").write_text("".join(lines))
+    (tmp_path / "test.tsv").write_text("".join(lines[:10]))
+    paths = {"corpus": (str(tmp_path / "train.tsv"),), "test": (str(tmp_path / "test.tsv"),)}
+    made = read_study_corpus(study_settings(TINY, paths))
+    assert set(made.test.sources).isdisjoint(made.train.sources)
+    assert any("left out" in note for note in made.notes)
+
+
+def test_contradictions_are_refused_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "out")
+    for words in (
+        ["--sizes", "500", "200"],
+        ["--test", "x.tsv"],
+        ["--model", str(tmp_path / "nothing"), "--quick"],
+        ["--monolingual", "one.txt"],
+        ["--recipe", str(tmp_path / "none.toml")],
+    ):
+        assert main(["study", "translation", "--output", output, *words]) == 2, words
+        assert capsys.readouterr().err.count("\n") == 1
+    assert (
+        not list((tmp_path / "out").rglob("checkpoints")) if (tmp_path / "out").exists() else True
+    )
