@@ -138,7 +138,6 @@ export class AttentionState {
   target = $derived<Point | null>(this.chosen.length ? mix(shares(this.chosen, this.keys.rows), this.valuePoints) : null)
   distance = $derived(this.target ? Math.hypot(this.reading.output[0] - this.target[0], this.reading.output[1] - this.target[1]) : null)
   mass = $derived(this.chosen.reduce((sum, i) => sum + (this.reading.weights[i] ?? 0), 0))
-  entropyOfOne = $derived(this.reading.effective)
 
   isNoisy = $derived((this.noisy >= 0 && this.noisy < this.keys.rows && this.variance > 0) || this.isotropic > 0)
   noiseNow = $derived<Noise>({
@@ -270,7 +269,10 @@ export class AttentionState {
     if (!keys) return
     const wanted = this.chosen.length ? this.chosen : [0]
     if (this.heads === 1) {
-      this.directions = [keys[0].map((_, j) => wanted.reduce((sum, i) => sum + keys[i][j], 0) / Math.max(1, wanted.length / 2))]
+      const sum = keys[0].map((_, j) => wanted.reduce((total, i) => total + keys[i][j], 0))
+      const length = wanted.reduce((total, i) => total + Math.hypot(...keys[i]), 0) / wanted.length
+      const now = Math.hypot(...sum)
+      this.directions = [now > 1e-9 ? sum.map((entry) => (entry * length) / now) : [...keys[wanted[0]]]]
     } else {
       this.directions = Array.from({ length: this.heads }, (_, h) => [...keys[wanted[h % wanted.length]]])
     }

@@ -30,7 +30,6 @@ from pydantic import Field, ValidationError
 from heedful.claims import Claim, Sheet, Verdict, load_sheet
 from heedful.claims.check_report import CheckReport, Problem
 from heedful.claims.collection import catalog
-from heedful.claims.language import parse, show
 from heedful.claims.limits import Outcome, Task
 from heedful.claims.sheet_writing import claim_text, setting_text, toml_lines
 from heedful.errors import FormulaError, HeedfulError
@@ -38,6 +37,7 @@ from heedful.records import plain
 from heedful.web.answers import Desk, Question, answer
 from heedful.web.judging import Judges, Ticket
 from heedful.web.sheet_editing import with_changes
+from heedful.web.typesetting import formulas_of
 
 MOST_TEXT = 70_000
 """Characters of a sheet; the reader itself refuses more than 64 KB and says so."""
@@ -232,7 +232,7 @@ def _claim_dict(sheet: Sheet, claim: Claim) -> dict[str, Any]:
         "id": claim.id,
         "says": claim.says,
         "source": claim.source or sheet.source,
-        "formulas": [show(parse(formula), style="unicode") for formula in claim.expect],
+        "formulas": formulas_of(claim),
         "given": claim.given,
         "setting": setting_text(claim),
         "line": origin.places.of((*origin.path, "id"))[0],

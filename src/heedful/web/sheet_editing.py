@@ -18,8 +18,8 @@ from heedful.errors import InputError
 def with_changes(text: str, identifier: str, changes: Mapping[str, Any]) -> str:
     """Return the text of a sheet with some fields of one claim replaced; None: left out.
 
-    >>> sheet = '[[claim]]\\nid = "b"\\nquery = "k_a"\\nkeys = "orthonormal"\\nexpect = "c = v_a"\\n'
-    >>> print(with_changes(sheet, "b", {"query": "9 k_a"}).splitlines()[2])
+    >>> sheet = '[[claim]]\\nid = "b"\\nkeys = "any"\\nquery = "k_a"\\nexpect = "c = v_a"\\n'
+    >>> print(with_changes(sheet, "b", {"query": "9 k_a"}).splitlines()[3])
     query = "9 k_a"
     """
     sheet = load_sheet(text)

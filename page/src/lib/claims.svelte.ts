@@ -1,0 +1,245 @@
+/** The state of view 2: a sheet as it is written, verdicts as they come, the catalog. */
+
+import { address, go, remember, rowsText, short } from './address.svelte'
+import { ask, channel } from './api'
+
+export type Word = 'proved' | 'supported' | 'refuted' | 'undecided'
+export const WORDS: Word[] = ['proved', 'supported', 'refuted', 'undecided']
+
+export interface Picture {
+  keys: number[][]
+  queries: number[][]
+  scale?: number | 'sqrt_d'
+  noisy?: number
+  variance?: number
+  of?: number[]
+}
+
+export interface Verdict {
+  sheet: string
+  id: string
+  says: string
+  expects: string
+  verdict: Word
+  seconds: number
+  evidence: { method: string; statement: string; steps: string[]; numbers: Record<string, unknown>; draws: number | null; seed: number | null }
+  counterexample: { statement: string; gap: number; command: string | null; symbols: Record<string, unknown>; left: unknown; right: unknown } | null
+  repair: { kind: string; statement: string; changes: Record<string, unknown>; verdict: Word } | null
+  repair_lines: string | null
+  picture: Picture | null
+}
+
+export interface ClaimText {
+  id: string
+  says: string
+  source: string
+  formulas: { text: string; tex: string }[]
+  given: string | null
+  setting: string
+  line: number
+  text?: string
+}
+
+export interface Problem {
+  sheet: string
+  line: number | null
+  column: number | null
+  message: string
+}
+
+export interface CatalogSheet {
+  name: string
+  title: string
+  source: string
+  claims: ClaimText[]
+}
+
+export const EXAMPLE = `title = "My answers"
+
+[defaults]
+keys = "orthonormal"
+where = { n = 10 }
+
+[[claim]]
+id = "b"
+says = "The query k_a + k_b averages two values."
+query = "k_a + k_b"
+expect = "c ≈ (v_a + v_b)/2 within 0.01"
+
+[[claim]]
+id = "copy"
+says = "A long query along one key copies its value."
+query = "beta k_a"
+where = { n = 10, beta = "large" }
+expect = "c ≈ v_a within 0.01"
+`
+
+export class ClaimsState {
+  text = $state(EXAMPLE)
+  title = $state('')
+  claims = $state.raw<ClaimText[]>([])
+  problems = $state.raw<Problem[]>([])
+  verdicts = $state.raw<Record<string, Verdict>>({})
+  judging = $state(false)
+  seconds = $state<number | null>(null)
+  trouble = $state('')
+
+  tab = $state<'write' | 'catalog' | 'seeds'>('write')
+  catalog = $state.raw<CatalogSheet[]>([])
+  disagreements = $state.raw<[string, string][]>([])
+  judged = $state.raw<Record<string, Verdict>>({})
+  search = $state('')
+  only = $state<'' | Word>('')
+  sheet = $state('')
+
+  #last = 0
+  #typed = -1
+  #browsing = -1
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #asked = ''
+  #live = channel('claims/live', (message) => this.#hear(message), () => this.#opened())
+
+  constructor() {
+    const values = address.values
+    if (values.sheet !== undefined) this.text = decoded(values.sheet) ?? EXAMPLE
+    if (values.tab === 'catalog' || values.tab === 'seeds') this.tab = values.tab
+    this.search = values.search ?? ''
+    this.sheet = values.in ?? ''
+    if (WORDS.includes(values.only as Word)) this.only = values.only as Word
+  }
+
+  total = $derived(this.catalog.reduce((sum, sheet) => sum + sheet.claims.length, 0))
+  known = $derived(Object.keys(this.judged).length)
+
+  save(): void {
+    remember('claims', {
+      ...(this.tab === 'write' ? (this.text === EXAMPLE ? {} : { sheet: encoded(this.text) }) : { tab: this.tab }),
+      ...(this.tab === 'catalog' && this.search ? { search: this.search } : {}),
+      ...(this.tab === 'catalog' && this.only ? { only: this.only } : {}),
+      ...(this.tab === 'catalog' && this.sheet ? { in: this.sheet } : {}),
+    })
+  }
+
+  /** Judge the text as it is now, once typing pauses. */
+  judge(): void {
+    const text = this.text
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      if (text === this.#asked) return
+      this.#asked = text
+      this.judging = true
+      this.#live.send({ ticket: (this.#typed = ++this.#last), text })
+    }, 350)
+  }
+
+  stop(): void {
+    this.#live.send({ ticket: this.#typed, stop: true })
+    this.judging = false
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+    this.#live.close()
+  }
+
+  async browse(): Promise<void> {
+    if (this.catalog.length) return
+    try {
+      const found = await ask<{ sheets: CatalogSheet[]; disagreements: [string, string][] }>('claims/catalog')
+      this.catalog = found.sheets
+      this.disagreements = found.disagreements
+      this.#browsing = ++this.#last
+      this.#live.send({ ticket: this.#browsing, catalog: true })
+    } catch (error) {
+      this.trouble = error instanceof Error ? error.message : String(error)
+    }
+  }
+
+  /** Write a repair into the sheet; it is then judged like anything typed. */
+  async repair(verdict: Verdict): Promise<void> {
+    if (!verdict.repair) return
+    try {
+      const found = await ask<{ text: string }>('claims/repair', { text: this.text, id: verdict.id, changes: verdict.repair.changes })
+      this.text = found.text
+      this.trouble = ''
+    } catch (error) {
+      this.trouble = error instanceof Error ? error.message : String(error)
+    }
+  }
+
+  /** Put a claim of the catalog into the editor. */
+  take(claim: ClaimText): void {
+    const name = claim.text ?? ''
+    this.text = this.text === EXAMPLE || this.text.trim() === '' ? name : `${this.text.trimEnd()}\n\n${name}`
+    this.tab = 'write'
+  }
+
+  #opened(): void {
+    this.#asked = ''
+    this.judge()
+    if (this.catalog.length && this.known < this.total) {
+      this.#browsing = ++this.#last
+      this.#live.send({ ticket: this.#browsing, catalog: true })
+    }
+  }
+
+  #hear(message: any): void {
+    if (message.ticket === this.#browsing) {
+      if (message.kind === 'verdict') {
+        const found = message.verdict as Verdict
+        this.judged = { ...this.judged, [`${found.sheet}/${found.id}`]: found }
+      }
+      return
+    }
+    if (message.ticket !== this.#typed && message.kind !== 'error') return
+    if (message.kind === 'sheet') {
+      this.title = message.title
+      this.claims = message.claims
+      this.problems = message.problems
+      // Verdicts on claims that are still there stay until the new ones come.
+      const kept = Object.entries(this.verdicts).filter(([id]) => this.claims.some((claim) => claim.id === id))
+      this.verdicts = Object.fromEntries(kept)
+    } else if (message.kind === 'verdict') this.verdicts = { ...this.verdicts, [message.verdict.id]: message.verdict }
+    else if (message.kind === 'problem') {
+      this.problems = [...this.problems, message.problem]
+      const { [message.id]: _, ...rest } = this.verdicts
+      this.verdicts = rest
+    } else if (message.kind === 'done') {
+      this.judging = false
+      this.seconds = message.seconds
+    } else if (message.kind === 'error') this.trouble = message.message
+  }
+}
+
+/** Draw a counterexample in view 1. */
+export function draw(picture: Picture): void {
+  const d = picture.keys[0].length
+  const longest = Math.max(...picture.queries.map((query) => Math.hypot(...query)), 0.1)
+  const unit = picture.keys.every((row, i) => row.every((entry, j) => entry === (i === j ? 1 : 0)))
+  const values: Record<string, string> = unit
+    ? { keys: 'orthonormal', n: String(picture.keys.length), d: String(d) }
+    : { rows: rowsText(d === 1 ? picture.keys.map((row) => [...row, 0]) : picture.keys, 6) }
+  values.beta = short(longest)
+  if (picture.queries.length) {
+    const padded = picture.queries.map((query) => (d === 1 ? [...query, 0] : query))
+    values.q = rowsText(padded.map((query) => query.map((entry) => entry / longest)), 6)
+  }
+  if (picture.scale === 'sqrt_d') values.scale = 'sqrt_d'
+  values.noisy = String(picture.noisy ?? -1)
+  if (picture.variance !== undefined) values.variance = short(picture.variance)
+  values.of = (picture.of ?? []).join(',')
+  go('attention', values)
+}
+
+function encoded(text: string): string {
+  return btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join('')).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+}
+
+function decoded(text: string): string | null {
+  try {
+    const bytes = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
+    return new TextDecoder('utf-8', { fatal: true }).decode(Uint8Array.from(bytes, (letter) => letter.charCodeAt(0)))
+  } catch {
+    return null
+  }
+}
