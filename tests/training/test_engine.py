@@ -16,7 +16,7 @@ from heedful.model import Decoder
 from heedful.model.config import Dropout
 from heedful.training import Compute
 from heedful.training.distribution import Alone
-from heedful.training.dropout import StreamAttention, StreamDropout, keeping
+from heedful.training.dropout import StreamAttention, StreamDropout, draw_from, keeping
 from heedful.training.engine import Lanes, Objective, Single
 from heedful.training.feed import Rows, rows_of
 from heedful.training.randomness import Stream
@@ -64,13 +64,57 @@ def test_lanes_compute_the_gradient_of_the_whole(
         torch.testing.assert_close(two.grad, one.grad, rtol=1e-4, atol=1e-6, msg=name)
 
 
+@pytest.mark.parametrize(("lanes", "micro_rows"), [(1, None), (1, 2), (2, None), (3, 1)])
+@pytest.mark.parametrize("tied", [True, False])
+def test_matrices_rounded_once_a_step_give_the_gradient_of_rounding_them_each_time(
+    lanes: int, micro_rows: int | None, tied: bool
+) -> None:
+    batch = rows_of(Numbers().batch(0))
+    decoder = plain_decoder(tied=tied).float()
+    expected: list[torch.Tensor] | None = None
+    for part in batch.split(lanes, micro_rows):
+        plain = Objective(plain_decoder(tied=tied).float(), 0.0, "bfloat16")
+        draw_from(plain.decoder, Stream(0))
+        for piece in part:  # torch's autocast rounds all weights here, for every piece
+            (plain(piece.tokens, piece.targets, piece.documents) / batch.learned).backward()
+        found = [parameter.grad for parameter in plain.parameters()]
+        assert all(gradient is not None for gradient in found)
+        if expected is not None:
+            found = [one + two for one, two in zip(expected, found, strict=True)]
+        expected = found
+    engine = Lanes(
+        Objective(decoder, 0.0, "bfloat16"),
+        [Stream(lane) for lane in range(lanes)],
+        micro_rows=micro_rows,
+    )
+    for _ in range(2):  # the second step rounds anew
+        engine.gradients([batch], batch.learned)
+        assert expected is not None
+        for one, two in zip(expected, decoder.parameters(), strict=True):
+            assert two.grad is not None
+            assert two.grad.dtype == torch.float32
+            assert torch.equal(one, two.grad)
+    with torch.no_grad():
+        decoder.blocks[0].attention.output.weight.zero_()
+    engine.gradients([batch], batch.learned)
+    changed = decoder.blocks[0].feed_forward.up.weight.grad
+    engine.close()
+    assert changed is not None
+    names = [name for name, _ in decoder.named_parameters()]
+    before = expected[names.index("blocks.0.feed_forward.up.weight")]
+    assert not torch.equal(changed, before)
+
+
 def test_a_single_objective_gives_the_same_gradient() -> None:
     batches = [rows_of(Numbers().batch(0))]
     reference, decoder = plain_decoder(), plain_decoder()
     oracle(reference, batches)
     exchanged: list[bool] = []
     engine = Single(
-        Objective(decoder, 0.0, "float32"), micro_rows=4, ranks=1, exchange=exchanged.append
+        Objective(decoder, 0.0, "float32"),
+        micro_rows=4,
+        ranks=1,
+        exchange=exchanged.append,
     )
     engine.gradients(batches, batches[0].learned)
     assert exchanged == [False, True]
@@ -121,7 +165,11 @@ def test_attention_with_dropout_averages_to_attention_without(masked: bool) -> N
     queries = torch.randn(1, 4, 6, 8, generator=generator)
     keys, values = (torch.randn(1, 2, 6, 8, generator=generator) for _ in range(2))
     mask = torch.ones(6, 6, dtype=torch.bool).tril().view(1, 1, 6, 6) if masked else None
-    settings: dict[str, Any] = {"attn_mask": mask, "is_causal": not masked, "enable_gqa": True}
+    settings: dict[str, Any] = {
+        "attn_mask": mask,
+        "is_causal": not masked,
+        "enable_gqa": True,
+    }
     expected = functional.scaled_dot_product_attention(queries, keys, values, **settings)
     kernel = StreamAttention(Stream(0))
     assert torch.equal(kernel(queries, keys, values, **settings), expected)

@@ -72,6 +72,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "average": {"average": 0.9},
     "accumulated": {"accumulate": 3, "label_smoothing": 0.1},
     "bfloat16": {"compute": Compute(lanes=1, precision="bfloat16", compile=False)},
+    "bfloat16 in lanes": {
+        "compute": Compute(lanes=2, precision="bfloat16", compile=False, micro_rows=2)
+    },
 }
 
 

@@ -61,7 +61,9 @@ class Turn:
             return torch.cat(self._pair(*vectors.chunk(2, dim=-1)), dim=-1)
         pairs = vectors.view(*vectors.shape[:-1], -1, 2)
         if self.spins is not None:
-            return torch.view_as_real(torch.view_as_complex(pairs) * self.spins).flatten(-2)
+            # bfloat16, which autocast may bring, has no complex twin: the table's dtype has one.
+            turned = torch.view_as_complex(pairs.to(self.cosines.dtype)) * self.spins
+            return torch.view_as_real(turned).flatten(-2)
         return torch.stack(self._pair(*pairs.unbind(-1)), dim=-1).flatten(-2)
 
     def _pair(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:

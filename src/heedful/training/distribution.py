@@ -74,6 +74,10 @@ class Alone:
         """Return tensors in full, wherever their parts are."""
         return dict(tensors)
 
+    def collected(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return tensors in full to the rank that writes them, and nothing to the others."""
+        return dict(tensors)
+
     def like(self, tensor: Tensor, reference: Tensor) -> Tensor:
         """Return a full tensor laid out as the reference is."""
         return tensor.to(reference.device)
@@ -156,6 +160,18 @@ class Together(Alone):
             name: tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
             for name, tensor in tensors.items()
         }
+
+    def collected(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return tensors in full, in main memory, to the first rank.
+
+        They are gathered one after the other: a GPU never holds more than one that is whole.
+        """
+        found = {}
+        for name, tensor in tensors.items():
+            full = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+            if self.first:
+                found[name] = full.cpu()
+        return found
 
     def like(self, tensor: Tensor, reference: Tensor) -> Tensor:
         """Return a full tensor, spread as the reference is."""

@@ -8,6 +8,7 @@ takes 16 random bits an entry; a rate is therefore rounded to a multiple of 1/65
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,8 @@ from heedful.model.sight import causal_mask
 from heedful.training.randomness import Stream
 
 LEVELS = 2**16
+SHORT = 256
+"""Rows up to this long are read in bfloat16 by two products; longer ones by torch, in float32."""
 
 
 class StreamDropout(nn.Module):
@@ -37,7 +40,7 @@ class StreamDropout(nn.Module):
 
 
 class StreamAttention:
-    """Attention whose weights are dropped by a stream; torch's kernel where none are."""
+    """Attention whose weights are dropped by a stream; torch's kernel where it is faster."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
@@ -53,15 +56,13 @@ class StreamAttention:
         enable_gqa: bool = False,
     ) -> Tensor:
         """Return softmax(qkᵀ/√d) with some weights dropped, times the values."""
-        if dropout_p == 0.0:
-            return functional.scaled_dot_product_attention(
-                queries,
-                keys,
-                values,
-                attn_mask=attn_mask,
-                is_causal=is_causal,
-                enable_gqa=enable_gqa,
-            )
+        rounded = _half_on_cpu(queries)
+        if dropout_p == 0.0 and not (rounded and queries.shape[2] <= SHORT):
+            wide = (part.float() if rounded else part for part in (queries, keys, values))
+            with torch.autocast("cpu", enabled=False) if rounded else nullcontext():
+                return functional.scaled_dot_product_attention(
+                    *wide, attn_mask=attn_mask, is_causal=is_causal, enable_gqa=enable_gqa
+                )
         if enable_gqa:
             group = queries.shape[1] // keys.shape[1]
             keys, values = (part.repeat_interleave(group, dim=1) for part in (keys, values))
@@ -70,7 +71,14 @@ class StreamAttention:
         if mask is not None and mask.dtype == torch.bool:
             mask = torch.zeros_like(mask, dtype=scores.dtype).masked_fill(~mask, -math.inf)
         weights = (scores if mask is None else scores + mask).softmax(dim=-1)
-        return (weights * keeping(weights, dropout_p, self.stream)) @ values
+        if dropout_p > 0.0:
+            weights = weights * keeping(weights, dropout_p, self.stream)
+        return weights @ values
+
+
+def _half_on_cpu(x: Tensor) -> bool:
+    """Whether torch's kernel would round; its backward pass then takes five times as long."""
+    return x.device.type == "cpu" and (x.dtype.itemsize < 4 or torch.is_autocast_enabled("cpu"))
 
 
 def keeping(x: Tensor, rate: float, stream: Stream) -> Tensor:

@@ -10,7 +10,7 @@ are; parts are added in a fixed order, so that it is the same in every run.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -83,41 +83,93 @@ class Lane:
             total += float(loss.detach())
         return total
 
+    def forget(self) -> None:
+        """Let go of the gradients of the step before."""
+        for parameter in self.objective.parameters():
+            parameter.grad = None
+
+    def gradients(self) -> Iterator[Tensor | None]:
+        """Yield the gradient of each parameter."""
+        for parameter in self.objective.parameters():
+            yield parameter.grad
+
+
+class RoundedLane(Lane):
+    """A worker whose matrices are bfloat16, rounded once a step for all pieces and lanes.
+
+    Gradients of several pieces are added in float32: in bfloat16 the later ones would vanish.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        super().__init__(objective)
+        rounded = [p for p in objective.parameters() if p.dtype == torch.bfloat16]
+        self.rounded = rounded
+        self.sums: list[Tensor | None] = [None] * len(rounded)
+
+    def run(self, pieces: Sequence[Rows], scale: float) -> float:
+        """Add the gradients of some rows to this lane's; return their summed loss."""
+        self.sums = [None] * len(self.rounded)
+        total = 0.0
+        for piece in pieces:
+            total += super().run([piece], scale)
+            if len(pieces) > 1:
+                self._take_over()
+        return total
+
+    def gradients(self) -> Iterator[Tensor | None]:
+        """Yield the gradient of each parameter."""
+        sums = dict(zip(self.rounded, self.sums, strict=True))
+        for parameter in self.objective.parameters():
+            wide = sums.get(parameter)
+            yield parameter.grad if wide is None else wide
+
+    def _take_over(self) -> None:
+        for place, parameter in enumerate(self.rounded):
+            gradient, kept = parameter.grad, self.sums[place]
+            if gradient is not None:
+                self.sums[place] = gradient.float() if kept is None else kept.add_(gradient)
+            parameter.grad = None
+
 
 class Lanes:
     """Several threads of one process, each with one core and a fixed part of every batch.
 
     Weights are shared; each lane has gradients of its own, which are added in the order of the
     lanes. torch lets go of Python's lock inside its operators, so the threads do run at once.
+    In bfloat16 every lane is a twin whose matrices are rounded; the float32 ones are stepped.
     """
 
     def __init__(
         self, objective: Objective, streams: Sequence[Stream], *, micro_rows: int | None
     ) -> None:
         self.micro_rows = micro_rows
-        self.lanes = [Lane(objective)]
-        self.parameters = [list(objective.parameters())]
+        self.objective = objective
+        self.parameters = list(objective.parameters())
+        self.matrices, self.rounded = _rounded(objective)
         draw_from(objective.decoder, streams[0])
-        for stream in streams[1:]:
-            twin = copy.deepcopy(objective)
-            own = list(twin.parameters())
-            for mine, shared in zip(own, self.parameters[0], strict=True):
-                mine.data = shared.data
+        self.lanes: list[Lane] = [] if self.rounded else [Lane(objective)]
+        for stream in streams[len(self.lanes) :]:
+            twin = _twin(objective, self.rounded)
             draw_from(twin.decoder, stream)
-            self.lanes.append(Lane(twin))
-            self.parameters.append(own)
+            self.lanes.append(RoundedLane(twin) if self.rounded else Lane(twin))
         self._pool = None
         if len(self.lanes) > 1:
             # The number of threads belongs to the thread that sets it: lanes get one each.
             self._pool = ThreadPoolExecutor(
-                len(self.lanes), "lane", initializer=torch.set_num_threads, initargs=(1,)
+                len(self.lanes),
+                "lane",
+                initializer=torch.set_num_threads,
+                initargs=(1,),
             )
 
     def gradients(self, batches: Sequence[Rows], count: int) -> float:
         """Leave the gradient of a step on the parameters; return its summed loss."""
-        for parameters in self.parameters:
-            for parameter in parameters:
-                parameter.grad = None
+        for parameter in self.parameters:
+            parameter.grad = None
+        for lane in self.lanes:
+            lane.forget()
+        if self.rounded:
+            torch._foreach_copy_(list(self.rounded.values()), self.matrices)
         parts: list[list[Rows]] = [[] for _ in self.lanes]
         for batch in batches:
             for part, pieces in zip(
@@ -126,17 +178,19 @@ class Lanes:
                 part.extend(pieces)
         scale = 1.0 / max(count, 1)
         if self._pool is None:
-            return self.lanes[0].run(parts[0], scale)
-        futures = [
-            self._pool.submit(lane.run, part, scale)
-            for lane, part in zip(self.lanes, parts, strict=True)
-        ]
-        total = sum(future.result() for future in futures)
+            total = self.lanes[0].run(parts[0], scale)
+        else:
+            futures = [
+                self._pool.submit(lane.run, part, scale)
+                for lane, part in zip(self.lanes, parts, strict=True)
+            ]
+            total = sum(future.result() for future in futures)
         self._add_up()
         return total
 
     def train(self, mode: bool = True) -> None:
         """Switch dropout on or off."""
+        self.objective.train(mode)
         for lane in self.lanes:
             lane.objective.train(mode)
 
@@ -146,15 +200,37 @@ class Lanes:
             self._pool.shutdown()
 
     def _add_up(self) -> None:
-        first = self.parameters[0]
-        for other in self.parameters[1:]:
-            for mine, theirs in zip(first, other, strict=True):
-                if theirs.grad is None:
+        for lane in self.lanes:
+            if lane.objective is self.objective:
+                continue
+            for parameter, gradient in zip(self.parameters, lane.gradients(), strict=True):
+                if gradient is None:
                     continue
-                if mine.grad is None:
-                    mine.grad = theirs.grad
+                if parameter.grad is None:
+                    parameter.grad = gradient.to(parameter.dtype)
                 else:
-                    mine.grad.add_(theirs.grad)
+                    parameter.grad.add_(gradient)
+
+
+def _rounded(objective: Objective) -> tuple[list[Tensor], dict[str, Tensor]]:
+    """Return the matrices that products take in bfloat16, and room for them, by name."""
+    if objective.precision == "float32":
+        return [], {}
+    found = {
+        f"{name}.weight": module.weight.detach()
+        for name, module in objective.named_modules()
+        if isinstance(module, nn.Linear)
+    }
+    room = {name: torch.empty_like(value, dtype=torch.bfloat16) for name, value in found.items()}
+    return list(found.values()), room
+
+
+def _twin(objective: Objective, rounded: Mapping[str, Tensor]) -> Objective:
+    """Return a copy that shares its weights, some of them rounded, and has its own gradients."""
+    twin = copy.deepcopy(objective)
+    for (name, own), shared in zip(twin.named_parameters(), objective.parameters(), strict=True):
+        own.data = rounded.get(name, shared.data)
+    return twin
 
 
 class Single:

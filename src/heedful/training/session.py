@@ -127,7 +127,7 @@ class Session:
 
     def contents(self) -> Contents:
         """Return everything that a checkpoint must hold."""
-        whole = self.place.whole
+        whole = self.place.collected
         training = {f"optimiser:{k}": v for k, v in whole(self.optimisers.state()).items()}
         if self.average is not None:
             training |= {f"average:{k}": v for k, v in whole(self.average.state()).items()}
