@@ -9,7 +9,7 @@ is run as a careful user would: padded on the left, under inference_mode, with i
 every batch size of a list, in the order of the sentences and sorted by length; the ratio is to the
 fastest of these. CTranslate2 sorts and batches by itself (`max_batch_size`, examples).
 
-Without --run, a decoder is trained on the phrasebook for a minute first (6 layers × 512), and the
+Without --run, a decoder is trained on the phrasebook for a minute first (4 layers × 256), and the
 sentences are its held-out ones. Every way must give the same sentences as Hugging Face; where two
 differ, the first tokens that differ must be equally likely up to rounding. int8 and CTranslate2's
 int8 are rounded, and their share of equal sentences is reported instead.
@@ -51,9 +51,14 @@ RESULTS = Path(__file__).parent / "results" / "translate.json"
 SENTENCES, MOST = 1_000, 64
 BATCHES = (32, 64, 128)
 SETTINGS: dict[str, Any] = {
-    "steps": 300,
+    "steps": 250,
     "tensorboard": False,
-    "model": {"preset": "small"},
+    "model": {
+        "preset": "small",
+        "width": 256,
+        "layers": 4,
+        "feed_forward": {"activation": "swiglu", "width": 704},
+    },
     "schedule": {"warmup": 50},
     "optimiser": {"kind": "muon", "learning_rate": 2e-3},
     "data": {
@@ -61,7 +66,7 @@ SETTINGS: dict[str, Any] = {
         "size": 20_000,
         "tokenizer": "bpe",
         "vocabulary": 4_000,
-        "rows": 24,
+        "rows": 16,
     },
 }
 
@@ -75,9 +80,9 @@ def trained(place: Path, steps: int) -> Path:
     result = train(made.config, made.batches, place, data=made.hashes)
     model = place / "model"
     write_folder(trained_decoder(Path(result.checkpoint)), model, tokenizer=made.tokenizer)
-    format = format_of(made)
-    assert format is not None
-    format.write(model)
+    pairs = format_of(made)
+    assert pairs is not None
+    pairs.write(model)
     return place
 
 
@@ -87,10 +92,10 @@ def hugging_face(
     """Translate with the real `generate`; `ordered` sorts the sentences by length first."""
     model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    format = translator.format
+    marks = translator.format
 
     def run() -> list[str]:
-        prompts = [format.written(sentence) + format.between for sentence in sentences]
+        prompts = [marks.written(sentence) + marks.between for sentence in sentences]
         rows = list(range(len(prompts)))
         if ordered:
             lengths = [len(ids) for ids in tokenizer(prompts)["input_ids"]]

@@ -137,9 +137,10 @@ def _say(message: str, code: int) -> int:
 
 def _in_flags(error: HeedfulError, arguments: Sequence[str]) -> str:
     """Return the message, with the flag in the place of the parameter that it set."""
-    flag = "--" + error.where.split("[")[0].replace("_", "-")
+    name = error.where.split("[")[0]
+    flag = "--" + name.replace("_", "-")
     typed = any(argument.split("=")[0] == flag for argument in arguments)
-    return f"--{error}" if typed and flag != "--" else str(error)
+    return flag + str(error).removeprefix(name) if typed and flag != "--" else str(error)
 
 
 def _one_line(error: CycloptsError) -> str:

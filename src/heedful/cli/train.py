@@ -120,9 +120,9 @@ def _write_model(run: Path, checkpoint: Path, made: TextTraining) -> None:
     model = run / "model"
     if not model.exists():
         write_folder(trained_decoder(checkpoint), model, tokenizer=made.tokenizer)
-    format = format_of(made)
-    if format is not None:
-        format.write(model)
+    pairs = format_of(made)
+    if pairs is not None:
+        pairs.write(model)
     write_card(run)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -81,7 +82,8 @@ def alignment_tables(record: Alignment) -> Iterator[RenderableType]:
 
 def alignment_figure(record: Alignment) -> Figure:
     """Draw who read whom: a row for each output word, a column for each source word."""
-    rows, columns = record.target_words[:MOST_WORDS], record.source_words[:MOST_WORDS]
+    rows = [drawable(word) for word in record.target_words[:MOST_WORDS]]
+    columns = [drawable(word) for word in record.source_words[:MOST_WORDS]]
     weights = np.asarray(record.weights)[: len(rows), : len(columns)]
     with house_style():
         longest = max(map(len, rows), default=1)
@@ -103,6 +105,12 @@ def alignment_figure(record: Alignment) -> Figure:
         note = f"\nthe first {MOST_WORDS} words of each side" if cut else ""
         axes.set_xlabel("share of its reading of the source, in %" + note, fontsize=9)
         return figure
+
+
+def drawable(word: str) -> str:
+    """Return a word with a box for each letter that the font of the figures does not have."""
+    font = get_font(findfont("DejaVu Sans"))
+    return "".join(letter if font.get_char_index(ord(letter)) else "□" for letter in word)
 
 
 def tabbed_lines(

@@ -53,25 +53,25 @@ class Export(Record):
 def export(path: Path, folder: Path, *, to: Target = "hf", dtype: str = "float32") -> Export:
     """Write the model of a run, or any model that can be read, into a new folder."""
     _check_new(folder)
-    decoder, tokenizer, format = _source(path)
+    decoder, tokenizer, written = _source(path)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as place:
         unfinished = Path(place) / folder.name
         kind: torch.dtype = getattr(torch, dtype)
         form = write_folder(decoder, unfinished, tokenizer=tokenizer, form=FORMS[to], dtype=kind)
-        if format is not None:
-            format.write(unfinished)
-        _write_readme(path, unfinished, format)
+        if written is not None:
+            written.write(unfinished)
+        _write_readme(path, unfinished, written)
         unfinished.rename(folder)
-    written = RunFolder(folder).read(CONFIG)
+    family = RunFolder(folder).read(CONFIG)["model_type"]
     return Export(
         model=str(path),
         folder=str(folder),
         form=form,
-        family=str(written["model_type"]),
+        family=str(family),
         parameters=parameter_count(decoder.config),
         dtype=dtype,
         files={file.name: file.stat().st_size for file in sorted(folder.iterdir())},
-        translates=None if format is None else format.languages,
+        translates=None if written is None else written.languages,
     )
 
 
@@ -100,12 +100,12 @@ def _source(path: Path) -> tuple[Decoder, Tokenizer | None, TranslationFormat | 
     return opened.decoder, opened.tokenizer, TranslationFormat.read(path) if known else None
 
 
-def _write_readme(path: Path, folder: Path, format: TranslationFormat | None) -> None:
+def _write_readme(path: Path, folder: Path, written: TranslationFormat | None) -> None:
     """Put the card into the folder, with the lines that use the model in `transformers`."""
     card = next((found for found in (path / CARD, path.parent / CARD) if found.is_file()), None)
     text = card.read_text(encoding="utf-8") if card else f"# {folder.name}\n"
     if (folder / "tokenizer.json").is_file() and not _is_own(folder):
-        text += "\n## In transformers\n\n```python\n" + _snippet(format) + "```\n"
+        text += "\n## In transformers\n\n```python\n" + _snippet(written) + "```\n"
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 
@@ -113,8 +113,10 @@ def _is_own(folder: Path) -> bool:
     return bool(RunFolder(folder).read(CONFIG).get("model_type") == "heedful")
 
 
-def _snippet(format: TranslationFormat | None) -> str:
-    prompt = '"The beginning of a text"' if format is None else f'["Où est la gare ?{format.between}"]'
+def _snippet(written: TranslationFormat | None) -> str:
+    prompt = (
+        '"The beginning of a text"' if written is None else f'["Où est la gare ?{written.between}"]'
+    )
     return (
         "from transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
         'model = AutoModelForCausalLM.from_pretrained("FOLDER")\n'

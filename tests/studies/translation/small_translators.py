@@ -11,7 +11,7 @@ from heedful.studies.translation import TranslationFormat, Translator
 from heedful.tokenization import Tokenizer, bytes_of_utf8, characters
 
 LETTERS = "abcdeéo' .?\n"
-CONTEXT = 40
+CONTEXT = 20
 
 
 def letters() -> Tokenizer:
@@ -55,12 +55,12 @@ def translator(
     seed: int = 0,
     gpt2: bool = False,
     dtype: torch.dtype = torch.float64,
-    format: TranslationFormat | None = None,
+    written: TranslationFormat | None = None,
 ) -> Translator:
     """Return a translator of nonsense into nonsense; in float64 no two tokens tie."""
     tokenizer = letters() if tokenizer is None else tokenizer
     config = (gpt2_like if gpt2 else llama_like)(tokenizer.size)
-    return Translator(Decoder(config, seed=seed).to(dtype), tokenizer, format)
+    return Translator(Decoder(config, seed=seed).to(dtype), tokenizer, written)
 
 
 def _opened(tokenizer: Tokenizer) -> Tokenizer:

@@ -52,7 +52,9 @@ def test_transformers_gives_the_same_translations(gpt2: bool, tmp_path: Path) ->
 
 
 def test_every_setting_in_the_way_is_named(tmp_path: Path) -> None:
-    config = gpt2_like(letters().size).changed(norm=Norm(kind="layer", bias=False, placement="post"))
+    config = gpt2_like(letters().size).changed(
+        norm=Norm(kind="layer", bias=False, placement="post")
+    )
     write_folder(Decoder(config, seed=0), tmp_path / "model", tokenizer=letters())
     with pytest.raises(InputError) as caught:
         export(tmp_path / "model", tmp_path / "out")

@@ -27,7 +27,12 @@ from jaxtyping import Float
 from heedful.errors import InputError
 from heedful.generation.generate import evaluating
 from heedful.records import Record
-from heedful.studies.translation.translator import Hypothesis, Translation, Translator
+from heedful.studies.translation.translator import (
+    Hypothesis,
+    Translation,
+    Translator,
+    in_one_line,
+)
 from heedful.tokenization import Tokenizer
 
 MOST_HEADS = 4
@@ -212,7 +217,7 @@ def _spans_of_tokens(
     texts = tokenizer.decode_batch(prefixes)
     # Half a character is shown as U+FFFD until its other half comes: no prefix may shrink.
     ends = list(itertools.accumulate((len(text) for text in texts), max))
-    return (texts[-1] if texts else ""), list(itertools.pairwise([0, *ends]))
+    return in_one_line(texts[-1] if texts else ""), list(itertools.pairwise([0, *ends]))
 
 
 def _nothing(text: str, hypothesis: Hypothesis, sources: _Words, targets: _Words) -> Alignment:

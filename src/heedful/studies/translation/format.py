@@ -72,9 +72,7 @@ class TranslationFormat(Settings):
         try:
             replace_bytes(folder / FILE, json_bytes(self.model_dump(mode="json")))
         except OSError as error:
-            raise RunError(
-                str(folder / FILE), f"could not be written ({error.strerror})"
-            ) from None
+            raise RunError(str(folder / FILE), f"could not be written ({error.strerror})") from None
 
     @classmethod
     def read(cls, folder: Path) -> TranslationFormat:

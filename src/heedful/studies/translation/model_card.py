@@ -67,26 +67,26 @@ def _card(
 ) -> Iterator[str]:
     config = _read(run / "config.json")
     manifest, result = _read(run / "manifest.json"), _read(run / "result.json")
-    format = TranslationFormat.read(run / "model") if (run / "model" / FILE).is_file() else None
+    written = TranslationFormat.read(run / "model") if (run / "model" / FILE).is_file() else None
     yield f"# {title or run.resolve().name}"
     yield ""
-    yield _purpose(config, format)
+    yield _purpose(config, written)
     yield from _section("Data", _data(config, manifest))
-    yield from _section("Model", _model(config, format))
+    yield from _section("Model", _model(config, written))
     yield from _section("Training", _training(config, manifest, result))
     yield from _section("Figures", [*_figures(figures, result), *(f"- {note}" for note in notes)])
-    general = TEXT_LIMITS if format is None else TRANSLATION_LIMITS
+    general = TEXT_LIMITS if written is None else TRANSLATION_LIMITS
     yield from _section("Limits", [f"- {limit}" for limit in (*general, *limits)])
     yield from _section("Not to be used for", [f"- {use}" for use in NOT_FOR])
-    yield from _section("Use", _use(format))
+    yield from _section("Use", _use(written))
 
 
-def _purpose(config: Mapping[str, Any], format: TranslationFormat | None) -> str:
+def _purpose(config: Mapping[str, Any], written: TranslationFormat | None) -> str:
     size = parameter_count(DecoderConfig.of(config["model"])) if "model" in config else None
     kind = "A decoder-only Transformer" + (f" of {size:,} parameters" if size else "")
-    if format is None:
+    if written is None:
         return f"{kind} that continues texts, trained with Heedful."
-    source, target = (NAMES.get(code, code) for code in format.languages)
+    source, target = (NAMES.get(code, code) for code in written.languages)
     return f"{kind} that translates {source} into {target}, trained with Heedful."
 
 
@@ -98,20 +98,21 @@ def _data(config: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[st
         yield f"- SHA-256 of {name}: `{value}`"
 
 
-def _model(config: Mapping[str, Any], format: TranslationFormat | None) -> Iterator[str]:
+def _model(config: Mapping[str, Any], written: TranslationFormat | None) -> Iterator[str]:
     for name, value in _flat(config.get("model", {})):
         yield f"- {name}: {_shown(value)}"
-    if format is not None:
-        opening = f"{format.begin} " if format.begin else ""
-        yield f"- a pair is read as `{opening}source {format.between} target {format.end}`"
-        yield f"- a source is normalised: {format.normalise}"
+    if written is not None:
+        opening = f"{written.begin} " if written.begin else ""
+        yield f"- a pair is read as `{opening}source {written.between} target {written.end}`"
+        yield f"- a source is normalised: {written.normalise}"
 
 
 def _training(
     config: Mapping[str, Any], manifest: Mapping[str, Any], result: Mapping[str, Any]
 ) -> Iterator[str]:
     if result:
-        yield f"- {result['step']:,} steps, {result['epoch']:.2f} epochs, {result['tokens']:,} tokens"
+        epochs, tokens = f"{result['epoch']:.2f}", f"{result['tokens']:,}"
+        yield f"- {result['step']:,} steps, {epochs} epochs, {tokens} tokens"
         yield f"- {result['seconds'] / 60:.1f} minutes, computed as {result['computed_as']}"
         yield f"- SHA-256 of the weights: `{result['weights_sha256']}`"
     if manifest.get("initial"):
@@ -141,9 +142,9 @@ def _figures(figures: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[
         yield "- none was measured"
 
 
-def _use(format: TranslationFormat | None) -> Iterator[str]:
+def _use(written: TranslationFormat | None) -> Iterator[str]:
     yield "```"
-    if format is None:
+    if written is None:
         yield 'heed generate RUN/model "The beginning of a text"'
     else:
         yield 'heed translate RUN "Où est la gare ?"'

@@ -65,10 +65,10 @@ def _from_run(run: Path) -> Opened:
             f"is not finished, and its tokenizer cannot be made again ({error})",
             way_out=f"finish it with: heed resume {run}",
         ) from None
-    format = format_of(made)
-    if format is None:
+    written = format_of(made)
+    if written is None:
         raise _untold(run)
-    return trained_decoder(run), made.tokenizer, format
+    return trained_decoder(run), made.tokenizer, written
 
 
 def _untold(path: Path) -> InputError:
@@ -76,5 +76,5 @@ def _untold(path: Path) -> InputError:
         str(path),
         f"was not trained on pairs: it has no {FILE}",
         expected="a run of `heed train` on pairs, or what `heed export` made of one",
-        way_out="train one with source = \"phrasebook\", or on files of pairs",
+        way_out='train one with source = "phrasebook", or on files of pairs',
     )

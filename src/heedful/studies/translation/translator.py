@@ -82,12 +82,12 @@ class Translator:
         self,
         decoder: Decoder,
         tokenizer: Tokenizer,
-        format: TranslationFormat | None = None,
+        written: TranslationFormat | None = None,
         *,
         precision: Precision = "float32",
     ) -> None:
         self.decoder, self.tokenizer = decoder, tokenizer
-        self.format = TranslationFormat() if format is None else format
+        self.format = TranslationFormat() if written is None else written
         self.marks = self.format.marks(tokenizer)
         self.step = FastStep(decoder, precision)
 
@@ -235,7 +235,7 @@ def _without_end(one: Continuation) -> tuple[int, ...]:
 def _hypothesis(one: Continuation, text: str) -> Hypothesis:
     total = sum(one.log_probabilities)
     return Hypothesis(
-        text=_in_one_line(text),
+        text=in_one_line(text).strip(),
         log_probability=total,
         per_token=total / len(one.tokens),
         score=one.score,
@@ -245,13 +245,12 @@ def _hypothesis(one: Continuation, text: str) -> Hypothesis:
     )
 
 
-def _in_one_line(text: str) -> str:
-    """Return a text with blanks for line breaks and other control characters."""
+def in_one_line(text: str) -> str:
+    """Return a text of the same length with blanks for line breaks and control characters."""
     if text.isprintable():
-        return text.strip()
+        return text
     kinds = ("Cc", "Zl", "Zp")
-    letters = (" " if unicodedata.category(letter) in kinds else letter for letter in text)
-    return "".join(letters).strip()
+    return "".join(" " if unicodedata.category(letter) in kinds else letter for letter in text)
 
 
 def _method(beam: int, nbest: int, length_penalty: float) -> Method:
