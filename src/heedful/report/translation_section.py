@@ -25,6 +25,7 @@ else:  # these records live beside torch, without which the report must work
     ArmResult = Comparison = Example = TranslationStudy = Record
 
 COLUMNS = ("arm", "pairs", "BLEU", "95 %", "chrF", "exact", "minutes", "above scratch", "p")
+LANGUAGES = {"fr": "French", "en": "English", "de": "German", "es": "Spanish", "it": "Italian"}
 BASELINE_NAMES = {
     "copy": "copy the source",
     "dictionary": "word for word (IBM model 1)",
@@ -62,11 +63,11 @@ def translation_section(record: TranslationStudy, seconds: float) -> Section:
         _examples("The best translations", record.best, record),
         _examples("The worst translations", record.worst, record),
     ]
-    first, last = record.languages
+    first, last = (LANGUAGES.get(code, code) for code in record.languages)
     return Section(
         name="translation",
         title="Translation",
-        lead=f"A decoder learns to translate ({first} to {last}, {record.corpus}): from the pairs "
+        lead=f"A decoder learns to translate {first} to {last} ({record.corpus}): from the pairs "
         "alone, and from weights that were pretrained before. Same pairs, same test, with "
         "intervals.",
         blocks=tuple(block for block in blocks if block is not None),
@@ -265,14 +266,12 @@ def _arm_row(result: ArmResult) -> tuple[str, ...]:
         result.label,
         f"{result.pairs:,}",
         f"{result.bleu:.1f}",
-        f"{result.bleu_low:.1f} to {result.bleu_high:.1f}",
+        _interval(result),
         f"{result.chrf:.1f}",
         f"{result.exact:.0%}",
         f"{result.minutes:.2f}",
         "" if result.gain is None else f"{result.gain:+.1f}",
-        ""
-        if result.p_value is None
-        else _p(result.p_value).removeprefix("p = ").removeprefix("p "),
+        "" if result.p_value is None else _p_alone(result.p_value),
     )
 
 
@@ -285,7 +284,7 @@ def _baseline_rows(record: TranslationStudy) -> Iterator[tuple[str, ...]]:
             BASELINE_NAMES[row.baseline],
             "" if row.baseline == "copy" else f"{row.pairs:,}",
             f"{row.bleu:.1f}",
-            f"{row.bleu_low:.1f} to {row.bleu_high:.1f}",
+            _interval(row),
             f"{row.chrf:.1f}",
             f"{row.exact:.0%}",
         )
@@ -297,7 +296,7 @@ def _comparison_row(row: Comparison, record: TranslationStudy) -> tuple[str, ...
         _label(row.arm, record),
         _label(row.against, record),
         f"{row.gain:+.1f}",
-        _p(row.p_value).removeprefix("p = ").removeprefix("p "),
+        _p_alone(row.p_value),
         f"{row.sentences:,}",
         f"{row.minutes:.2f} against {row.minutes_against:.2f}",
     )
@@ -312,14 +311,17 @@ def _slice_rows(shown: Sequence[ArmResult], field: str) -> tuple[tuple[str, ...]
     for name, parts in names.items():
         sentences = max(part.sentences for part in parts.values())
         cells = [
-            f"{parts[r.arm].bleu:.1f} ({parts[r.arm].bleu_low:.1f} to {parts[r.arm].bleu_high:.1f})"
-            f", {parts[r.arm].exact:.0%}"
+            f"{parts[r.arm].bleu:.1f} ({_interval(parts[r.arm])}), {parts[r.arm].exact:.0%}"
             if r.arm in parts
             else "–"
             for r in shown
         ]
         rows.append((name, f"{sentences:,}", *cells))
     return tuple(rows)
+
+
+def _interval(row: Any) -> str:
+    return f"{row.bleu_low:.1f}–{row.bleu_high:.1f}"
 
 
 def _label(arm: str, record: TranslationStudy) -> str:
@@ -339,4 +341,8 @@ def _sentence(words: Sequence[str]) -> str:
 
 def _p(value: float) -> str:
     """Write a p-value; a bootstrap of 1,000 cannot tell less than one in a thousand."""
-    return "p < 0.002" if value < 0.002 else f"p = {value:.3f}"
+    return "p\u00a0<\u00a00.002" if value < 0.002 else f"p\u00a0=\u00a0{value:.3f}"
+
+
+def _p_alone(value: float) -> str:
+    return _p(value).removeprefix("p\u00a0").removeprefix("=\u00a0")

@@ -76,7 +76,9 @@ class Workshop:
     @cached_property
     def compute(self) -> Compute:
         """How this machine trains the shape fastest, for every arm alike."""
-        feed = self._batches(self.pair_sequences(self.corpus.first(self.settings.sizes[0])), 2_048)
+        feed = self._batches(
+            self.pair_sequences(self.corpus.first(self.settings.sizes[-1])), self.settings.scratch
+        )
         config = self._config(self.settings.scratch, 10_000, Compute(), {})
         return fastest(config, feed, self.folder / TRIAL)
 
@@ -101,13 +103,11 @@ class Workshop:
         """Pretrain on text of each language alone."""
         setting, name = self.settings.pretraining, "language-model"
         sequences, kept = self._text_sequences()
-        feed = self._batches(sequences, setting.columns)
+        feed = self._batches(sequences, setting)
         steps = min(setting.steps, setting.epochs * len(feed))
         table = {"arm": name, "texts": len(sequences), **table_of(setting)}
         config = self._config(setting, steps, self.compute, table)
-        hooks = Hooks(
-            evaluate=held_out_loss(self._batches(kept, setting.columns)), report=self.told(name)
-        )
+        hooks = Hooks(evaluate=held_out_loss(self._batches(kept, setting)), report=self.told(name))
         data = {"text": self._text_fingerprint()}
         return run_to_the_end(
             self.folder / "runs" / run_name(name, config, data), config, feed, hooks, data
@@ -122,7 +122,7 @@ class Workshop:
         sequences = self.pair_sequences(used)
         if setting.whole:
             sequences = replace(sequences, prompts=np.zeros_like(sequences.prompts))
-        feed = self._batches(sequences, setting.columns)
+        feed = self._batches(sequences, setting)
         if steps is None:
             steps = min(setting.steps, setting.epochs * len(feed))
         table = {"arm": arm, "pairs": pairs, "corpus": self.corpus.name, **table_of(setting)}
@@ -173,7 +173,9 @@ class Workshop:
             compute=compute,
         )
 
-    def _batches(self, sequences: Sequences, columns: int) -> Batches:
+    def _batches(self, sequences: Sequences, setting: Learning) -> Batches:
+        few = int(sequences.steps.sum()) // setting.batches
+        columns = max(min(setting.columns, few), int(sequences.steps.max()))
         return bucketed(sequences, columns=columns, seed=self.settings.seed)
 
     def _text_sequences(self) -> tuple[Sequences, Sequences]:

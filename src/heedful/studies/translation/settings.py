@@ -61,7 +61,9 @@ class Learning(Settings):
     epochs: PositiveInt = 1_000
     """Passes over the data, at most: few pairs need fewer steps."""
     columns: PositiveInt = 2_048
-    """Tokens of a batch."""
+    """Tokens of a batch, at most."""
+    batches: PositiveInt = 12
+    """Of an epoch, at least: few pairs come in small batches, so that there are steps enough."""
     learning_rate: PositiveFloat = 5e-3
     matrix_learning_rate: PositiveFloat = 1e-2
     """Of Muon."""
