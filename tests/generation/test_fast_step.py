@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from heedful.errors import InputError
 from heedful.generation import FastStep
+from heedful.generation.fast_reading import read
 from heedful.generation.products import product
 
 TOLERANCE = {torch.float64: (1e-10, 1e-12), torch.float32: (1e-4, 1e-5)}
@@ -41,6 +42,30 @@ def test_logits_are_those_of_the_decoder(kind: str, lengths: list[int], dtype: t
     for number, row in enumerate(rows):  # and those of the whole text, read without a cache
         expected = decoder(torch.tensor([row]))[0, -1]
         torch.testing.assert_close(found[number], expected, rtol=relative, atol=absolute)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("lengths", [[1], [7], [3, 3, 3], [5, 1, 3]], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+@torch.inference_mode()
+def test_prompts_are_read_as_the_decoder_reads_them(
+    kind: str, lengths: list[int], dtype: torch.dtype
+) -> None:
+    decoder = random_decoder(kind, dtype=dtype)
+    longest = max(lengths)
+    padding = [longest - length for length in lengths]
+    rows = random_rows(decoder, lengths)
+    filled = torch.tensor([[0] * (longest - len(row)) + row for row in rows])
+    slow, fast = (decoder.new_cache(len(rows), padding=padding) for _ in range(2))
+    expected = decoder(filled, cache=slow)[:, -1]
+    found = read(FastStep(decoder), filled, fast)
+    relative, absolute = TOLERANCE[dtype]
+    torch.testing.assert_close(found, expected, rtol=relative, atol=absolute)
+    assert fast.length == slow.length
+    for number, count in enumerate(padding):  # what padding holds is never read
+        for theirs, ours in ((slow.keys, fast.keys), (slow.values, fast.values)):
+            expected, found = (stored[:, number, :, count:longest] for stored in (theirs, ours))
+            torch.testing.assert_close(found, expected, rtol=relative, atol=absolute)
 
 
 def test_a_full_context_is_refused() -> None:

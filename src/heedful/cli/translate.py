@@ -21,7 +21,8 @@ from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, sh
 from heedful.errors import InputError, RunError
 
 if TYPE_CHECKING:
-    from heedful.studies.translation import Alignment, Translation, Translator
+    from heedful.studies.translation import Translation, Translator
+    from heedful.studies.translation.alignment import Alignment
 else:  # these classes live beside torch, which is loaded only when a model is opened
     Alignment = Translation = Translator = Any
 
@@ -97,7 +98,10 @@ def translate(
 
     translator = Translator.open(run, precision="int8" if int8 else "float32")
     settings = _settings(search)
-    work = partial(translator.translate, **settings)
+
+    def work(lines: Iterable[str]) -> Iterator[Translation]:
+        return translator.translate(lines, **settings)
+
     work([])  # what is wrong with the settings is said before anything is read
     if texts:
         _show_texts(run, translator, list(work(_lines_of(texts))), settings, shown, figure)

@@ -20,7 +20,6 @@ from heedful.generation.filters import log_probabilities
 from heedful.generation.methods import Beams
 from heedful.generation.prompts import Prompts
 from heedful.generation.records import Continuation
-from heedful.model import Decoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +113,11 @@ class Search:
 
 @torch.inference_mode()
 def beam_search(
-    decoder: Decoder, prompts: Prompts, method: Beams, step: FastStep
+    prompts: Prompts, method: Beams, step: FastStep
 ) -> tuple[tuple[Continuation, ...], ...]:
     """Return the best continuations of each prompt."""
     searches = [Search(method, limit, prompts.ends) for limit in prompts.limits]
-    logits, cache = prompts.read(decoder)
+    logits, cache = prompts.read(step)
     beams, vocabulary = method.beams, logits.shape[-1]
     # The prompt is read once; its beams share what was read.
     rows = torch.arange(len(searches), device=logits.device).repeat_interleave(beams)

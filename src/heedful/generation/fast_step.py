@@ -3,8 +3,8 @@
 A step of the decoder itself pays for modules, masks and checks that one token does not need,
 and its products are made for many tokens. Here the weights are taken out of their modules
 once, each product in its fastest form (`products`), and the loop over layers calls the kernels
-directly. Keys and values go to the same `Cache`, so that prompts are read by the decoder and
-continued here. Tests hold every kind of decoder to equal logits.
+directly. Keys and values go to the same `Cache` as those of the prompts, which `fast_reading`
+reads with the same maps. Tests hold every kind of decoder to equal logits.
 
 With one new token, the queries of heads that share a key-value head see the same keys: they
 are stacked as if they were several tokens, and need no copies of the keys.
@@ -29,7 +29,7 @@ from heedful.model.turning import Turn, alibi_slopes, sinusoidal_table
 
 
 @dataclass(frozen=True, eq=False)
-class _Layer:
+class Layer:
     """The maps of one block."""
 
     attention_norm: Map
@@ -94,21 +94,28 @@ class FastStep:
         places = self.columns[read : read + 1]
         if cache.padding is not None:
             places = cache.length - cache.padding
-        stream, view = self._embedded(tokens, places), self._view(places, cache)
+        stream, view = self.embedded(tokens, places), self._view(places, cache)
         for number, layer in enumerate(self.layers):
             seen = layer.attention_norm(stream) if self.before else stream
-            stream = stream + layer.output(self._read(number, layer, seen, view, cache))
-            if not self.before:
-                stream = layer.attention_norm(stream)
-            seen = layer.feed_forward_norm(stream) if self.before else stream
-            stream = stream + layer.down(self._inner(layer.up(seen)))
-            if not self.before:
-                stream = layer.feed_forward_norm(stream)
+            stream = self.after(layer, stream, self._read(number, layer, seen, view, cache))
         cache.advance(1)
+        return self.logits(stream)
+
+    def after(self, layer: Layer, stream: Tensor, read: Tensor) -> Tensor:
+        """Return the stream after a layer whose heads read this, side by side."""
+        stream = stream + layer.output(read)
+        if not self.before:
+            stream = layer.attention_norm(stream)
+        seen = layer.feed_forward_norm(stream) if self.before else stream
+        stream = stream + layer.down(self._inner(layer.up(seen)))
+        return stream if self.before else layer.feed_forward_norm(stream)
+
+    def logits(self, stream: Tensor) -> Tensor:
+        """Return the logits that follow from streams after the last layer."""
         return self.head(stream if self.norm is None else self.norm(stream))
 
     def _read(
-        self, number: int, layer: _Layer, seen: Tensor, view: _View, cache: Cache
+        self, number: int, layer: Layer, seen: Tensor, view: _View, cache: Cache
     ) -> Float[Tensor, "rows width"]:
         """Return what the heads of one layer read, side by side."""
         config, rows = self.config, len(seen)
@@ -131,7 +138,8 @@ class FastStep:
         gate, value = inner.chunk(2, dim=-1)
         return self.activation(gate).mul_(value)
 
-    def _embedded(self, tokens: Tensor, places: Tensor) -> Tensor:
+    def embedded(self, tokens: Tensor, places: Tensor) -> Tensor:
+        """Return the stream before the first layer."""
         stream = self.embedding[tokens]
         if self.config.embedding_scale != 1.0:
             stream = stream * self.config.embedding_scale
@@ -166,11 +174,11 @@ class FastStep:
         return None
 
 
-def _layer(block: nn.Module, precision: Precision) -> _Layer:
+def _layer(block: nn.Module, precision: Precision) -> Layer:
     assert isinstance(block, Block)
     attention, feed_forward = block.attention, block.feed_forward
     query_norm, key_norm = attention.query_norm, attention.key_norm
-    return _Layer(
+    return Layer(
         attention_norm=_norm(block.attention_norm),
         qkv=product(attention.qkv.weight, attention.qkv.bias, precision),
         query_norm=None if query_norm is None else _norm(query_norm),

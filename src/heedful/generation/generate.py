@@ -60,10 +60,10 @@ def continuations(
     """Return the continuations of prompts that were checked, each up to its own limit."""
     with evaluating(decoder):
         if not isinstance(method, Beams):
-            return _collect(decoder, prompts, method, step, on_step)
+            return _collect(prompts, method, step, on_step)
         if on_step is not None:
             raise _no_stream()
-        return beam_search(decoder, prompts, method, step)
+        return beam_search(prompts, method, step)
 
 
 def stream(
@@ -88,11 +88,10 @@ def stream(
         raise InputError(
             "decoder", "is in training mode, where dropout is active", way_out="call decoder.eval()"
         )
-    return steps(decoder, checked, method, _prepared(decoder, step))
+    return steps(checked, method, _prepared(decoder, step))
 
 
 def _collect(
-    decoder: Decoder,
     prompts: Prompts,
     method: Greedy | Sampling,
     step: FastStep,
@@ -102,7 +101,7 @@ def _collect(
     count = len(prompts.rows) * samples
     tokens: list[list[int]] = [[] for _ in range(count)]
     values: list[list[float]] = [[] for _ in range(count)]
-    for new in steps(decoder, prompts, method, step):
+    for new in steps(prompts, method, step):
         for row, token, value in zip(new.rows, new.tokens, new.log_probabilities, strict=True):
             tokens[row].append(token)
             values[row].append(value)

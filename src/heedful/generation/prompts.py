@@ -14,8 +14,10 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.errors import InputError
+from heedful.generation.fast_reading import read
+from heedful.generation.fast_step import FastStep
 from heedful.generation.methods import DEFAULT_TOKENS, Stops
-from heedful.model import Cache, Decoder, DecoderConfig
+from heedful.model import Cache, DecoderConfig
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,20 +75,18 @@ class Prompts:
         """New tokens of any row at most."""
         return max(self.limits)
 
-    def read(self, decoder: Decoder) -> tuple[Tensor, Cache]:
-        """Let the decoder read the prompts; return the logits of the next token, and the cache."""
+    def read(self, step: FastStep) -> tuple[Tensor, Cache]:
+        """Let a model read the prompts; return the logits of the next token, and the cache."""
         longest = max(map(len, self.rows))
         padding = [longest - len(row) for row in self.rows]
-        device = decoder.embedding.weight.device
         tokens: Int[Tensor, "rows longest"] = torch.tensor(
             [[0] * count + list(row) for count, row in zip(padding, self.rows, strict=True)],
-            device=device,
+            device=step.embedding.device,
         )
-        cache = decoder.new_cache(
+        cache = step.decoder.new_cache(
             len(self.rows), capacity=longest + self.limit - 1, padding=padding
         )
-        hidden = decoder.hidden(tokens, cache=cache)
-        return decoder.logits(hidden[:, -1]), cache
+        return read(step, tokens, cache), cache
 
 
 def _check_ends(config: DecoderConfig, ends: Iterable[int]) -> None:

@@ -18,16 +18,14 @@ from heedful.generation.filters import draw, filtered, log_probabilities
 from heedful.generation.methods import Greedy, Sampling
 from heedful.generation.prompts import Prompts
 from heedful.generation.records import Step
-from heedful.model import Cache, Decoder
+from heedful.model import Cache
 
 
-def steps(
-    decoder: Decoder, prompts: Prompts, method: Greedy | Sampling, step: FastStep
-) -> Iterator[Step]:
+def steps(prompts: Prompts, method: Greedy | Sampling, step: FastStep) -> Iterator[Step]:
     """Yield the new tokens of all running rows, until every row has ended."""
     samples = method.samples if isinstance(method, Sampling) else 1
     chance = _chances(method, len(prompts.rows), prompts.limit)
-    logits, cache = _begin(decoder, prompts, samples)
+    logits, cache = _begin(step, prompts, samples)
     kept = list(range(len(logits)))  # the row that each row of the cache belongs to
     limits = [limit for limit in prompts.limits for _ in range(samples)]
     for number in range(prompts.limit):
@@ -49,8 +47,8 @@ def steps(
 
 
 @torch.inference_mode()
-def _begin(decoder: Decoder, prompts: Prompts, samples: int) -> tuple[Tensor, Cache]:
-    logits, cache = prompts.read(decoder)
+def _begin(step: FastStep, prompts: Prompts, samples: int) -> tuple[Tensor, Cache]:
+    logits, cache = prompts.read(step)
     if samples > 1:
         rows = torch.arange(len(logits), device=logits.device).repeat_interleave(samples)
         cache.select(rows)

@@ -18,7 +18,8 @@ from heedful.report.drawing import BLUE, house_style, new_figure
 from heedful.report.terminal import number, paragraph, table
 
 if TYPE_CHECKING:
-    from heedful.studies.translation import Alignment, Translation
+    from heedful.studies.translation import Translation
+    from heedful.studies.translation.alignment import Alignment
 else:  # these records live beside torch, without which the report must work
     Alignment = Translation = Record
 
@@ -54,7 +55,7 @@ def translation_tables(record: TranslatedTexts, *, scores: bool) -> Iterator[Ren
         made.title = Text(one.source.strip(), style="bold", no_wrap=True, overflow="ellipsis")
         for rank, hypothesis in enumerate(one.hypotheses, start=1):
             cut = "" if hypothesis.finished else " … (cut)"
-            cells = [str(rank), Text(hypothesis.text + cut)]
+            cells: list[str | Text] = [str(rank), Text(hypothesis.text + cut)]
             if scores:
                 cells += [number(hypothesis.log_probability), number(hypothesis.per_token)]
                 cells.append(str(len(hypothesis.tokens)))

@@ -40,13 +40,13 @@ def test_transformers_gives_the_same_translations(gpt2: bool, tmp_path: Path) ->
     found = model.generate(
         asked["input_ids"],
         attention_mask=asked["attention_mask"],
-        max_new_tokens=12,
+        max_new_tokens=6,
         max_length=None,
     )
     texts = tokenizer.batch_decode(
         found[:, asked["input_ids"].shape[1] :], skip_special_tokens=True
     )
-    ours = [one.text for one in made.translate(SENTENCES, max_tokens=12)]
+    ours = [one.text for one in made.translate(SENTENCES, max_tokens=6)]
     assert [" ".join(text.split("\n")).strip() for text in texts] == ours
     assert Translator.open(folder).texts(SENTENCES) == made.texts(SENTENCES)
 
