@@ -9,9 +9,15 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+
+Word = Literal["proved", "supported", "refuted", "undecided"]
+"""What the laboratory says about a statement: claims are judged and studies end in these words.
+
+`supported` comes with draws or seeds and an interval, `refuted` with the case that fails.
+"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from joblib import Parallel, delayed
 
-from heedful.attention.arrays import index, matrix
+from heedful.attention.arrays import index, matrix, number_of
 from heedful.attention.hull import Separation, rounding_of, separate
 from heedful.attention.ratios import normalised
 from heedful.attention.screening import Points, Screened, leads_of, screen
@@ -36,6 +36,8 @@ from heedful.records import Record
 
 Progress = Callable[[int, int], None]
 """Called with how many keys are decided, and how many there are."""
+A_LOOK = 64
+"""Exact tests of a process between two looks at the clock."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,7 +49,7 @@ class Copyable(Record):
     copyable: Bool[np.ndarray, " n"]
     """For each key: proved to lead all others in some direction."""
     undecided: tuple[int, ...]
-    """Keys that rounding leaves open."""
+    """Keys that rounding, or the time allowed, leaves open."""
     margin: Float[np.ndarray, " n"]
     """Certified lower bound of each key's margin, in the keys' units; 0 if not copyable."""
     margin_upper: Float[np.ndarray, " n"]
@@ -65,12 +67,14 @@ def copyable(
     *,
     exact_margins: bool = False,
     workers: int = 1,
+    seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Copyable:
     """Return which keys can be copied: the vertices of their convex hull.
 
     `exact_margins` finds the true margin of each copyable key (one quadratic programme each).
     `workers` processes share the exact tests; the answer does not depend on their number.
+    After `seconds` no further exact test begins, and keys still waiting for one are undecided.
 
     >>> found = copyable([[0, 0], [2, 0], [0, 2], [0.5, 0.5]])
     >>> found.copyable.tolist(), found.count
@@ -82,6 +86,8 @@ def copyable(
         raise InputError(
             "workers", f"is {workers!r}", expected="a whole number from 1 was expected"
         )
+    if seconds is not None and number_of("seconds", seconds) < 0:
+        raise InputError("seconds", f"is {seconds:g}", expected="0 or more was expected")
     n = len(keys)
     decided = 0
 
@@ -96,7 +102,8 @@ def copyable(
     )
     inverse = inverse.reshape(-1)
     small, exponent = normalised(distinct)
-    found = _Hull(small, workers, lambda more: None if len(small) < n else report(more))
+    deadline = None if seconds is None else began + seconds
+    found = _Hull(small, workers, deadline, lambda more: None if len(small) < n else report(more))
     found.decide()
     if exact_margins and len(small) > 1:
         found.measure(np.flatnonzero((found.margin > 0) & (counts == 1)))
@@ -144,12 +151,17 @@ class _Hull:
     """The verdicts on distinct keys as they are found."""
 
     def __init__(
-        self, keys: Float[np.ndarray, "n d"], workers: int, report: Callable[[int], None]
+        self,
+        keys: Float[np.ndarray, "n d"],
+        workers: int,
+        deadline: float | None,
+        report: Callable[[int], None],
     ) -> None:
         self.keys = keys
         self.points = Points.of(keys)
         self.rounding = rounding_of(keys)
         self.workers = workers
+        self.deadline = deadline
         self.report = report
         self.margin = np.zeros(len(keys))
         self.upper = np.full(len(keys), np.inf)
@@ -182,6 +194,12 @@ class _Hull:
         pending = screened.left
         inside = outside = 0
         while len(pending):
+            if self.deadline is not None and time.perf_counter() > self.deadline:
+                self.open[pending] = True
+                break
+            # All at once, unless the clock has to be looked at in between.
+            now = len(pending) if self.deadline is None else A_LOOK * self.workers
+            pending, waiting = pending[:now], pending[now:]
             results = self._separate(pending, np.flatnonzero(pool), exact=False)
             again: list[int] = []
             directions: list[Float[np.ndarray, " d"]] = []
@@ -196,7 +214,8 @@ class _Hull:
                 else:
                     self.open[j] = True
             self.report(len(pending) - len(again))
-            pending, won = self._challenge(np.array(again, dtype=np.int64), directions, pool)
+            left, won = self._challenge(np.array(again, dtype=np.int64), directions, pool)
+            pending = np.concatenate([waiting, left])
             outside += won
         self.stages["inside, by a combination"] = inside
         self.stages["outside, by an exact direction"] = outside

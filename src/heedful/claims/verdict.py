@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from heedful.records import Record
+from heedful.records import Record, Word
 
-Word = Literal["proved", "supported", "refuted", "undecided"]
+__all__ = ["Counterexample", "Decision", "Evidence", "Repair", "Verdict", "Word"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

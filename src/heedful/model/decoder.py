@@ -21,7 +21,7 @@ from heedful.model.cache import Cache
 from heedful.model.config import DecoderConfig, Learned, Sinusoidal
 from heedful.model.norms import make_norm
 from heedful.model.sight import check_documents, look
-from heedful.model.trace import LayerTrace, Notes, Trace, attention_weights
+from heedful.model.trace import LayerTrace, Notes, Trace, Visit
 from heedful.model.turning import sinusoidal_table
 
 Tokens = Int[Tensor, "batch time"]
@@ -119,12 +119,14 @@ class Decoder(nn.Module):
         logits = self(tokens, documents=documents, notes=notes)
         assert notes.embedded is not None
         assert notes.sight is not None
-        mask, bias = notes.sight.full_mask(tokens.shape[1]), notes.sight.bias
-        layers = tuple(
-            LayerTrace(weights=attention_weights(page["queries"], page["keys"], bias, mask), **page)
-            for page in notes.pages
-        )
+        layers = tuple(LayerTrace.of(page, notes.sight) for page in notes.pages)
         return Trace(embedded=notes.embedded, layers=layers, logits=logits)
+
+    def visit(
+        self, tokens: Tokens, visit: Visit, *, documents: Tensor | None = None
+    ) -> Float[Tensor, "batch time vocabulary"]:
+        """Show each layer to `visit` as the pass goes on, keep none, and return the logits."""
+        return self(tokens, documents=documents, notes=Notes(visit))
 
     def new_cache(
         self, batch: int = 1, *, capacity: int | None = None, padding: object = None
@@ -141,11 +143,15 @@ class Decoder(nn.Module):
         )
 
     def _embedded(self, tokens: Tokens, places: Int[Tensor, "rows time"]) -> Stream:
-        config = self.config
         try:
             stream: Tensor = self.embedding(tokens)
         except IndexError:
-            raise _unknown_token(tokens, config.vocabulary) from None
+            raise _unknown_token(tokens, self.config.vocabulary) from None
+        return self.placed(stream, places)
+
+    def placed(self, stream: Stream, places: Int[Tensor, "rows time"]) -> Stream:
+        """Return the embeddings of tokens as the first block reads them: scaled, with positions."""
+        config = self.config
         if config.embedding_scale != 1.0:
             stream = stream * config.embedding_scale
         if self.positions is not None:

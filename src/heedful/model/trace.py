@@ -3,13 +3,18 @@
 Fast kernels hide the attention weights. The layers hand the very queries, keys and values that
 they gave to the kernel to a notebook; the weights are then computed from these by room
 `attention`, in float64. There is no second forward pass that could drift from the first.
+
+A notebook may hand each page to a reader as soon as it is full and keep none: then a long text
+through a large model needs the memory of one layer.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -40,6 +45,23 @@ class LayerTrace(Record):
     """What the feed-forward part adds."""
     after: Float[Tensor, "batch time stream"]
     """The stream after the layer."""
+    mask: Tensor | None
+    """True means "may attend"; broadcasts to the weights. None: everything is seen."""
+    bias: Tensor | None
+    """What ALiBi adds to the logits; None elsewhere."""
+
+    def weights_of(
+        self, keys: Float[Tensor, "batch kv_heads keys width"], dtype: torch.dtype = torch.float64
+    ) -> Float[Tensor, "batch heads time keys"]:
+        """Return the α that these queries would give to other keys in the place of their own."""
+        return attention_weights(self.queries, keys, self.bias, self.mask, dtype)
+
+    @classmethod
+    def of(cls, page: dict[str, Tensor], sight: Sight) -> LayerTrace:
+        """Return a full page, with the weights that follow from it."""
+        mask, bias = sight.full_mask(page["queries"].shape[2]), sight.bias
+        weights = attention_weights(page["queries"], page["keys"], bias, mask)
+        return cls(weights=weights, mask=mask, bias=bias, **page)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,22 +76,38 @@ class Trace(Record):
     """Bit for bit those of an untraced pass."""
 
 
-class Notes:
-    """A notebook in which the layers write what they compute."""
+Visit = Callable[[int, LayerTrace], None]
+"""Gets the number of a layer and what happened in it, while the pass goes on."""
 
-    def __init__(self) -> None:
+
+class Notes:
+    """A notebook in which the layers write what they compute.
+
+    With a `visit`, each page goes to it and is forgotten. With `keep`, only tensors of these
+    names are noted.
+    """
+
+    def __init__(self, visit: Visit | None = None, *, keep: Collection[str] | None = None) -> None:
         self.embedded: Tensor | None = None
         self.sight: Sight | None = None
         self.pages: list[dict[str, Tensor]] = []
         self._page: dict[str, Tensor] = {}
+        self._visit, self._visited = visit, 0
+        self._keep = keep
 
     def write(self, **tensors: Tensor) -> None:
         """Note tensors of the layer that is running."""
-        self._page.update(tensors)
+        keep = tensors.keys() if self._keep is None else self._keep
+        self._page.update({name: tensor for name, tensor in tensors.items() if name in keep})
 
     def turn_page(self) -> None:
         """Begin the next layer."""
-        self.pages.append(self._page)
+        if self._visit is None:
+            self.pages.append(self._page)
+        else:
+            assert self.sight is not None
+            self._visit(self._visited, LayerTrace.of(self._page, self.sight))
+            self._visited += 1
         self._page = {}
 
 
@@ -78,12 +116,16 @@ def attention_weights(
     keys: Float[Tensor, "batch kv_heads keys width"],
     bias: Tensor | None = None,
     mask: Tensor | None = None,
+    dtype: torch.dtype = torch.float64,
 ) -> Float[Tensor, "batch heads time keys"]:
     """Return softmax(qkᵀ/√d + bias) in float64, each head with the keys of its group."""
-    group = queries.shape[1] // keys.shape[1]
-    matched = keys.double().repeat_interleave(group, dim=1)
-    logits = queries.double() @ matched.mT / math.sqrt(queries.shape[-1])
+    grouped = queries.to(dtype).unflatten(1, (keys.shape[1], -1))
+    logits = (grouped @ keys.to(dtype).unsqueeze(2).mT).flatten(1, 2)
+    logits = logits / math.sqrt(queries.shape[-1])
     if bias is not None:
-        logits = logits + bias.double()
-    weights: Tensor = softmax(logits, None if mask is None else mask.expand_as(logits))
+        logits = logits + bias.to(dtype)
+    if mask is not None:
+        # Every token sees itself, so no row is empty, and e^−∞ = 0 saves a pass for the mask.
+        logits = logits.masked_fill(~mask, -torch.inf)
+    weights: Tensor = softmax(logits)
     return weights

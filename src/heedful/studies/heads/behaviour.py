@@ -1,0 +1,265 @@
+"""What each head does: copies, averages or reads diffusely; and which key it looks for.
+
+For the query at position t, with weights α over the n keys in sight:
+
+    copies      max α ≥ 0.9                        one key gives nearly everything
+    averages    exp(H) ≤ min(8, n/2), H = −Σ α ln α: the mass is on few keys
+    diffuse     otherwise
+
+Which key is told by the mass on a set of keys that depends on the text:
+
+    previous    t − 1               self    t               first    0
+    duplicate   earlier positions with the same token
+    induction   positions that follow an earlier occurrence of this token
+    source      in a translation: the source sentence, for queries in the target
+
+Duplicate and induction are measured on random tokens written twice, where every token has
+exactly one earlier occurrence and content gives no other reason to look there; the same masses
+on the text are kept beside them. Queries with few keys in sight say nothing and are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from heedful.model import Decoder, LayerTrace
+from heedful.records import Record
+from heedful.studies.heads.estimates import Estimate, blocks
+from heedful.studies.heads.sample import Row, Sample
+
+Kind = Literal["copies", "averages", "diffuse"]
+KINDS: tuple[Kind, ...] = ("copies", "averages", "diffuse")
+PATTERNS = ("previous", "self", "first", "duplicate", "induction", "source")
+
+COPIED = 0.9
+"""The mass on one key from which a query copies it."""
+FEW = 8.0
+"""The largest effective number of keys that counts as an average of few."""
+IN_SIGHT = 4
+"""Queries that see fewer keys are left out."""
+CHOSEN = 0.4
+"""The mass from which a head is said to look for a set of keys."""
+FOLLOWS = 0.5
+"""The correlation from which a head is said to follow the source."""
+BLOCK = 16
+"""Neighbouring positions that make one observation for the intervals."""
+REPEATS = 4
+"""Rows of random tokens written twice."""
+LONGEST_REPEAT = 64
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadBehaviour(Record):
+    """One head over the whole sample."""
+
+    layer: int
+    head: int
+    kinds: dict[str, float]
+    """Share of the queries that copy, average, or read diffusely."""
+    kind: Kind
+    """The most frequent of these."""
+    top_mass: Estimate
+    """Mass on the one key with the most."""
+    effective_keys: Estimate
+    """exp(H): over how many keys a query spreads its reading."""
+    masses: dict[str, Estimate]
+    """Mean mass on each set of keys; sets that do not occur are left out."""
+    follows: Estimate | None
+    """For translations: the correlation between the place in the target and the mean place that
+    is read in the source, over sentences."""
+    looks_for: str
+    """The set with the most mass, if it is enough; otherwise empty."""
+    by_position: str
+    """For each position of the first row: c, a, d, or a dot where too little is in sight."""
+
+    @property
+    def label(self) -> str:
+        """What the head is called on the map."""
+        return self.looks_for or self.kind
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Behaviour(Record):
+    """Every head."""
+
+    heads: tuple[HeadBehaviour, ...]
+    """Layer by layer."""
+    counts: dict[str, int]
+    """How many heads have each label."""
+    thresholds: dict[str, float]
+    """What the words mean here."""
+    repeated: int
+    """Tokens that were written twice, for duplicate and induction."""
+
+
+class Watch:
+    """Collects what the heads do while the model reads; a few numbers a query are kept."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self.layers, self.heads = decoder.config.layers, decoder.config.attention.heads
+        self._text: list[dict[str, list[Float[np.ndarray, "heads queries"]]]] = [
+            {} for _ in range(self.layers)
+        ]
+        self._repeated: list[dict[str, list[Float[np.ndarray, "heads queries"]]]] = [
+            {} for _ in range(self.layers)
+        ]
+        self._follows: list[list[Float[np.ndarray, " heads"]]] = [[] for _ in range(self.layers)]
+        self._letters: list[list[str]] = [[] for _ in range(self.layers)]
+        self._repeats = 0
+
+    def see(self, layer: int, trace: LayerTrace, row: Row) -> None:
+        """Note what the heads of one layer do on a row of the sample."""
+        weights = trace.weights[0].detach()
+        sets = key_sets(row)
+        top = weights.max(dim=-1).values
+        effective = torch.special.entr(weights).sum(dim=-1).exp()
+        in_sight = torch.arange(1, weights.shape[-1] + 1, dtype=torch.float64)
+        codes = _codes(top, effective, in_sight)
+        chosen = slice(IN_SIGHT - 1, None)
+        noted = self._text[layer]
+        for name, value in (("top", top), ("effective", effective), ("code", codes)):
+            noted.setdefault(name, []).append(value[:, chosen].numpy().astype(np.float64))
+        for name, members in sets.items():
+            defined = members.any(dim=-1)
+            defined[: IN_SIGHT - 1] = False
+            if bool(defined.any()):
+                mass = (weights * members).sum(dim=-1)[:, defined]
+                noted.setdefault(name, []).append(mass.numpy())
+        if row.source is not None:
+            self._follows[layer].append(_following(weights, row.source))
+        if not self._letters[layer]:
+            self._letters[layer] = [
+                "." * (IN_SIGHT - 1) + "".join("cad"[int(code)] for code in head[chosen])
+                for head in codes
+            ]
+
+    def see_repeated(self, layer: int, trace: LayerTrace, length: int, first: int) -> None:
+        """Note how much mass goes to the earlier copy, and to what follows it."""
+        weights = trace.weights[0].detach()
+        queries = torch.arange(first + length, first + 2 * length)
+        noted = self._repeated[layer]
+        for name, shift in (("duplicate", 0), ("induction", 1)):
+            mass = weights[:, queries, queries - length + shift]
+            noted.setdefault(name, []).append(mass.numpy())
+        self._repeats = length
+
+    def behaviour(self) -> Behaviour:
+        """Return what was seen."""
+        heads = tuple(
+            self._head(layer, head) for layer in range(self.layers) for head in range(self.heads)
+        )
+        labels = [head.label for head in heads]
+        return Behaviour(
+            heads=heads,
+            counts={label: labels.count(label) for label in (*PATTERNS, *KINDS) if label in labels},
+            thresholds={"copied": COPIED, "few": FEW, "chosen": CHOSEN, "follows": FOLLOWS},
+            repeated=self._repeats,
+        )
+
+    def _head(self, layer: int, head: int) -> HeadBehaviour:
+        noted = {
+            name: np.concatenate([part[head] for part in parts])
+            for name, parts in self._text[layer].items()
+        }
+        masses = {
+            (f"{name} in text" if name in ("duplicate", "induction") else name): _estimate(values)
+            for name, values in noted.items()
+            if name in PATTERNS
+        }
+        masses |= {
+            name: Estimate.of([float(part[head].mean()) for part in parts])
+            for name, parts in self._repeated[layer].items()
+        }
+        shares = {kind: float((noted["code"] == code).mean()) for code, kind in enumerate(KINDS)}
+        follows = None
+        if self._follows[layer]:
+            follows = Estimate.of([row[head] for row in self._follows[layer]])
+        return HeadBehaviour(
+            layer=layer,
+            head=head,
+            kinds=shares,
+            kind=max(KINDS, key=lambda kind: shares[kind]),
+            top_mass=_estimate(noted["top"]),
+            effective_keys=_estimate(noted["effective"]),
+            masses=masses,
+            follows=follows,
+            looks_for=_looks_for(masses, follows),
+            by_position=self._letters[layer][head],
+        )
+
+
+def watch_repeats(decoder: Decoder, sample: Sample, watch: Watch, seed: int = 0) -> None:
+    """Let the model read random tokens of the sample, written twice, and note what heads do."""
+    known = sorted({token for row in sample.rows for token in row.tokens[1:]})
+    opening = sample.rows[0].tokens[:1]
+    length = min(LONGEST_REPEAT, (decoder.config.context - 1) // 2, len(known))
+    random = np.random.default_rng(seed)
+    for _ in range(REPEATS):
+        drawn = tuple(int(token) for token in random.choice(known, size=length, replace=False))
+        tokens = torch.tensor([(*opening, *drawn, *drawn)])
+        with torch.no_grad():
+            decoder.visit(tokens, lambda layer, trace: watch.see_repeated(layer, trace, length, 1))
+
+
+def key_sets(row: Row) -> dict[str, Bool[Tensor, "queries keys"]]:
+    """Return, for each name, which keys each query would look at; queries without any: none."""
+    count = len(row.tokens)
+    tokens = torch.tensor(row.tokens)
+    query, key = torch.arange(count).view(-1, 1), torch.arange(count)
+    same = tokens.view(-1, 1) == tokens
+    followed = torch.zeros(count, count, dtype=torch.bool)
+    followed[:, 1:] = same[:, :-1]
+    sets = {
+        "previous": key == query - 1,
+        "self": key == query,
+        "first": (key == 0).expand(count, count) & (query > 0),
+        "duplicate": same & (key < query),
+        "induction": followed & (key < query),
+    }
+    if row.source is not None:
+        begin, end = row.source
+        sets["source"] = ((key >= begin) & (key < end) & (query >= end)).expand(count, count)
+    return sets
+
+
+def _codes(
+    top: Float[Tensor, "heads queries"],
+    effective: Float[Tensor, "heads queries"],
+    in_sight: Float[Tensor, " queries"],
+) -> Int[Tensor, "heads queries"]:
+    few = torch.clamp(in_sight / 2, max=FEW)
+    return torch.where(top >= COPIED, 0, torch.where(effective <= few, 1, 2))
+
+
+def _following(
+    weights: Float[Tensor, "heads queries keys"], source: tuple[int, int]
+) -> Float[np.ndarray, " heads"]:
+    """Return how well the mean place read in the source goes with the place in the target."""
+    begin, end = source
+    read = weights[:, end:, begin:end]
+    places = torch.arange(end - begin, dtype=weights.dtype)
+    centre = (read @ places) / read.sum(dim=-1).clamp(min=1e-300)
+    centre = centre - centre.mean(dim=1, keepdim=True)
+    target = torch.arange(centre.shape[1], dtype=weights.dtype)
+    target = target - target.mean()
+    spread = centre.norm(dim=1) * target.norm()
+    found = torch.where(spread > 1e-12, (centre @ target) / spread.clamp(min=1e-300), 0.0)
+    return np.asarray(found.numpy())
+
+
+def _looks_for(masses: dict[str, Estimate], follows: Estimate | None) -> str:
+    candidates = {name: masses[name].value for name in PATTERNS if name in masses}
+    if follows is None or follows.value < FOLLOWS:
+        candidates.pop("source", None)
+    best = max(candidates, key=lambda name: candidates[name], default="")
+    return best if best and candidates[best] >= CHOSEN else ""
+
+
+def _estimate(values: Float[np.ndarray, " queries"]) -> Estimate:
+    return Estimate.of(blocks(values, BLOCK))

@@ -1,0 +1,228 @@
+"""The heads of a trained model, measured with the mathematics of one query and a few keys.
+
+One study ends in one record: what each head does, what its keys are like, how robust it is, what
+the model knows about order, and which tokens it can never predict; and, where trainings are
+wanted, the answers to the questions that one model cannot answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from heedful.model import LayerTrace, parameter_count
+from heedful.records import Record
+from heedful.studies.heads.behaviour import Behaviour, Watch, watch_repeats
+from heedful.studies.heads.estimates import Finding
+from heedful.studies.heads.head_counts import HeadCounts, compare_heads
+from heedful.studies.heads.keys import Keys, KeyWatch
+from heedful.studies.heads.losses import LossBatch
+from heedful.studies.heads.order import LARGE, OrderTest, Probe, order_tests, probe_positions
+from heedful.studies.heads.predictable import Predictable, predictable_tokens
+from heedful.studies.heads.prenorm import PreNorm, compare_norms, find_witness
+from heedful.studies.heads.robustness import NoiseWatch, Robustness, measure_robustness
+from heedful.studies.heads.sample import DEFAULT_AMOUNT, Amount, Row, Subject, open_subject
+from heedful.studies.heads.schemes import Schemes, compare_schemes
+from heedful.studies.heads.small_models import Plan, train_all
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How much time the parts may take."""
+
+    robustness: float = 10.0
+    """Seconds for leaving out heads and disturbing layers."""
+    predictable: float = 60.0
+    """Seconds after which no further token is examined one by one."""
+    margins: int = 256
+    """Attended keys whose margin is certified."""
+
+
+DEFAULT_EFFORT = Effort()
+QUICK_EFFORT = Effort(robustness=3.0, predictable=15.0, margins=64)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trained(Record):
+    """What small models, trained for the purpose, answer."""
+
+    norms: PreNorm
+    heads: HeadCounts
+    positions: Schemes
+    trainings: int
+    """Models that were trained."""
+    steps: int
+    """Steps of each."""
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadsStudy(Record):
+    """Everything about the heads of one model."""
+
+    model: str
+    """As it was called."""
+    parameters: int
+    layers: int
+    heads: int
+    """In each layer."""
+    kv_heads: int
+    positions: str
+    """The scheme."""
+    text: str
+    """What it read."""
+    tokens: int
+    rows: int
+    behaviour: Behaviour
+    keys: Keys
+    robustness: Robustness
+    order: tuple[OrderTest, ...]
+    probe: Probe
+    predictable: Predictable
+    trained: Trained | None
+    """None where no trainings were wanted."""
+    seconds: dict[str, float]
+    """Of each part."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every statement that was judged."""
+        if self.trained is None:
+            return ()
+        parts = (self.trained.norms, self.trained.heads, self.trained.positions)
+        return tuple(finding for part in parts for finding in part.findings)
+
+
+class _Clock:
+    """Seconds of each part, and progress over all of them."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
+        self.seconds: dict[str, float] = {}
+        self.began = time.perf_counter()
+        self.start = self.end = 0
+
+    def part(self, end: int) -> Progress:
+        """Return the progress of a part that ends at so many of a hundred."""
+        self.start, self.end = self.end, end
+        begin = self.start
+
+        def tell(done: int, total: int) -> None:
+            if self.progress is not None:
+                self.progress(int(begin + (end - begin) * done / max(total, 1)), 100)
+
+        return tell
+
+    def done(self, name: str) -> None:
+        """Note how long the part took."""
+        now = time.perf_counter()
+        self.seconds[name] = round(now - self.began, 3)
+        self.began = now
+        if self.progress is not None:
+            self.progress(self.end, 100)
+
+
+def study_heads(
+    path: Path | str,
+    *,
+    text: Path | None = None,
+    amount: Amount = DEFAULT_AMOUNT,
+    plan: Plan | None = None,
+    effort: Effort = DEFAULT_EFFORT,
+    progress: Progress | None = None,
+) -> HeadsStudy:
+    """Study the heads of a run or a model; with a plan, also train small models for comparisons."""
+    return study_subject(
+        open_subject(path, text=text, amount=amount), plan=plan, effort=effort, progress=progress
+    )
+
+
+def study_subject(
+    subject: Subject,
+    *,
+    plan: Plan | None = None,
+    effort: Effort = DEFAULT_EFFORT,
+    progress: Progress | None = None,
+) -> HeadsStudy:
+    """Study a model that is open already."""
+    decoder, sample, config = subject.decoder, subject.sample, subject.decoder.config
+    clock = _Clock(progress)
+    watch, keys = Watch(decoder), KeyWatch(decoder, margins=effort.margins)
+    noise = NoiseWatch(decoder)
+    _read(subject, watch, keys, noise, clock.part(20))
+    behaviour, key_record = watch.behaviour(), keys.keys()
+    clock.done("reading")
+    large = parameter_count(config) > LARGE
+    batch = LossBatch.of(sample, most=1 if large else None)
+    robustness = measure_robustness(
+        decoder, batch, noise, seconds=effort.robustness, progress=clock.part(30)
+    )
+    clock.done("robustness")
+    clock.part(35)
+    order = order_tests(decoder, trials=1 if large else 6, length=4 if large else 6)
+    probe = probe_positions(decoder, rows=(14, 4, 6) if large else (48, 16, 24))
+    clock.done("order")
+    predictable = predictable_tokens(
+        decoder, subject.tokenizer, seconds=effort.predictable, progress=clock.part(50)
+    )
+    clock.done("predictable tokens")
+    trained = None
+    if plan is not None:
+        trained = _trained(plan, subject, clock.part(100))
+        clock.done("small models")
+    return HeadsStudy(
+        model=subject.name,
+        parameters=parameter_count(config),
+        layers=config.layers,
+        heads=config.attention.heads,
+        kv_heads=config.kv_heads,
+        positions=config.positions.kind,
+        text=sample.name,
+        tokens=sample.tokens,
+        rows=len(sample.rows),
+        behaviour=behaviour,
+        keys=key_record,
+        robustness=robustness,
+        order=order,
+        probe=probe,
+        predictable=predictable,
+        trained=trained,
+        seconds=clock.seconds,
+    )
+
+
+def _read(
+    subject: Subject, watch: Watch, keys: KeyWatch, noise: NoiseWatch, progress: Progress
+) -> None:
+    """Let the model read its sample once while all three watch; no layer is kept."""
+    rows = subject.sample.rows
+    for done, row in enumerate(rows, start=1):
+
+        def see(layer: int, trace: LayerTrace, row: Row = row) -> None:
+            watch.see(layer, trace, row)
+            keys.see(layer, trace, row)
+            noise.see(layer, trace, row)
+
+        with torch.no_grad():
+            subject.decoder.visit(row.tensor(), see)
+        progress(done, len(rows) + 1)
+    watch_repeats(subject.decoder, subject.sample, watch)
+
+
+def _trained(plan: Plan, subject: Subject, progress: Progress) -> Trained:
+    began = time.perf_counter()
+    models = train_all(plan, progress)
+    return Trained(
+        norms=compare_norms(models, find_witness(subject.decoder)),
+        heads=compare_heads(models, plan.width),
+        positions=compare_schemes(models),
+        trainings=len(models),
+        steps=plan.steps,
+        seconds=time.perf_counter() - began,
+    )
