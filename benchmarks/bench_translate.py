@@ -280,12 +280,13 @@ def machine(peer: bool) -> dict[str, Any]:
 
 
 def sentences_of(corpus: Path | None, count: int) -> list[str]:
-    """Return the first lines of a corpus (the first column of a TSV), or held-out phrases."""
+    """Return different lines of a corpus (the first column of a TSV), or held-out phrases."""
     if corpus is None:
-        return [pair.french for pair in phrasebook(1_000, seed=0, held_out=count).dev[:count]]
+        held_out = phrasebook(1_000, seed=0, held_out=2 * count).dev
+        return list(dict.fromkeys(pair.french for pair in held_out))[:count]
     lines: Iterable[str] = corpus.read_text(encoding="utf-8").split("\n")
     texts = [line.split("\t")[0].strip() for line in lines]
-    return [text for text in texts if text][:count]
+    return list(dict.fromkeys(text for text in texts if text))[:count]
 
 
 def main() -> None:

@@ -76,6 +76,38 @@ def test_rows_can_be_chosen_again_as_beams_are() -> None:
     torch.testing.assert_close(chosen, whole[:, -1:], rtol=1e-12, atol=1e-12)
 
 
+def test_beams_of_one_prompt_exchange_only_what_is_new() -> None:
+    decoder = random_decoder(small_config())
+    prompt = random_tokens(decoder.config, 1, 4).expand(3, -1)
+    new = random_tokens(decoder.config, 3, 2, seed=1)
+    rows = torch.tensor([1, 1, 0])
+    caches = [decoder.new_cache(3) for _ in range(2)]
+    for cache in caches:
+        in_pieces(decoder, torch.cat([prompt, new], dim=1), [4, 2], cache)
+    caches[0].select(rows)
+    caches[1].select(rows, since=4)
+    following = random_tokens(decoder.config, 3, 1, seed=5)
+    first, second = (in_pieces(decoder, following, [1], cache) for cache in caches)
+    torch.testing.assert_close(first, second, rtol=0, atol=0)
+
+
+@given(chosen=st.sets(st.integers(0, 5), min_size=1))
+def test_rows_that_stay_go_on_as_before(chosen: set[int]) -> None:
+    decoder = random_decoder(small_config())
+    tokens = random_tokens(decoder.config, 6, 5)
+    padding = [0, 3, 1, 0, 2, 1]
+    cache = decoder.new_cache(6, capacity=7, padding=padding)
+    in_pieces(decoder, tokens, [5], cache)
+    order = cache.keep(sorted(chosen))
+    assert sorted(order) == sorted(chosen)
+    assert cache.batch == len(chosen)
+    following = random_tokens(decoder.config, len(order), 2, seed=5)
+    kept = in_pieces(decoder, following, [1, 1], cache)
+    fresh = decoder.new_cache(len(order), padding=[padding[row] for row in order])
+    whole = in_pieces(decoder, torch.cat([tokens[order], following], dim=1), [7], fresh)
+    torch.testing.assert_close(kept, whole[:, -2:], rtol=1e-12, atol=1e-12)
+
+
 def test_rewinding_forgets() -> None:
     decoder = random_decoder(small_config())
     tokens = random_tokens(decoder.config, 1, 8)

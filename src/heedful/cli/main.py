@@ -52,6 +52,7 @@ VERBS = (
     Verb("study", "study:app", "Run a study: it ends in one record and one section."),
     Verb("translate", "translate:translate", "Translate texts, files or standard input."),
     Verb("export", "export:export", "Write a trained model for other programs."),
+    Verb("ask", "ask:ask", 'Ask the model of a knowledge study: an answer, or "I don\'t know".'),
     Verb("doctor", "doctor:doctor", "Show versions, threads, CPU features and optional parts."),
 )
 

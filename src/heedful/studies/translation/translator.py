@@ -32,7 +32,7 @@ CHUNK = 2_048
 """Lines that are sorted together; the first translation comes after as many were read."""
 ROWS = 64
 """Lines translated side by side; with beams, as many beams."""
-Rows: TypeAlias = Sequence[list[int]]
+Rows: TypeAlias = Sequence[Sequence[int]]
 """Prompts that are continued side by side."""
 LONGEST_LINE = 20_000
 """Characters of a line beyond which it is not even cut into tokens."""
@@ -136,17 +136,17 @@ class Translator:
     ) -> Iterator[Translation]:
         while chunk := list(islice(lines, CHUNK)):
             prompts = self._prompts(chunk)
-            asked = [place for place, (prompt, _) in enumerate(prompts) if prompt]
-            # The longest first: a lane that ends early has a short batch left to take.
-            asked.sort(key=lambda place: -len(prompts[place][0]))
+            # Lines that repeat are translated once. The longest come first: a lane that ends
+            # early has a short batch left to take.
+            several = dict.fromkeys(tuple(prompt) for prompt, _ in prompts if prompt)
+            asked = sorted(several, key=len, reverse=True)
             batches = [asked[first : first + rows] for first in range(0, len(asked), rows)]
-            work = [[prompts[place][0] for place in batch] for batch in batches]
-            made: dict[int, tuple[Hypothesis, ...]] = {}
-            found = self._in_lanes(lambda batch: self._continued(batch, method, most), work)
+            made: dict[tuple[int, ...], tuple[Hypothesis, ...]] = {(): ()}
+            found = self._in_lanes(lambda batch: self._continued(batch, method, most), batches)
             for batch, hypotheses in zip(batches, found, strict=True):
                 made |= zip(batch, hypotheses, strict=True)
-            for place, (line, (_, problem)) in enumerate(zip(chunk, prompts, strict=True)):
-                best = made.get(place, ())
+            for line, (prompt, problem) in zip(chunk, prompts, strict=True):
+                best = made[tuple(prompt)]
                 text = best[0].text if best else ""
                 yield Translation(source=line, text=text, hypotheses=best, problem=problem)
 
