@@ -36,6 +36,13 @@ export function pixels(data: ArrayLike<number>, low: number, high: number, palet
   return result
 }
 
+/** The largest size among numbers. */
+export function largest(data: ArrayLike<number>): number {
+  let most = 0
+  for (let i = 0; i < data.length; i++) most = Math.max(most, Math.abs(data[i]))
+  return most
+}
+
 /** A picture of numbers on a canvas, one pixel each. */
 export function paint(canvas: HTMLCanvasElement, data: ArrayLike<number>, columns: number, low: number, high: number, palette: Palette, dark: boolean): void {
   canvas.width = columns

@@ -1,0 +1,150 @@
+/** The state of view 4: runs as they train, and what a model does with a sentence. */
+
+import { address, remember, wholeOf } from './address.svelte'
+import { ask, channel, latest, unpacked, type Packed } from './api'
+
+export interface Run {
+  id: string
+  name: string
+  state: string
+  step: number
+  steps: number
+  loss: number | null
+  evaluation: Record<string, number>
+  parameters: number
+  tokens_per_second: number | null
+}
+
+export interface Model {
+  id: string
+  name: string
+  run: string | null
+}
+
+export interface Line {
+  step: number
+  loss?: number
+  evaluation?: Record<string, number>
+  [name: string]: unknown
+}
+
+interface ReadAnswer {
+  tokens: string[]
+  layers: number
+  heads: number
+  layer: number
+  weights: Packed
+  next: { id: number; token: string; probability: number }[]
+}
+
+export class ModelsState {
+  runs = $state.raw<Run[]>([])
+  folder = $state('')
+  models = $state.raw<Model[]>([])
+  run = $state('')
+  model = $state('')
+  text = $state('')
+  layer = $state(0)
+  head = $state(0)
+  lines = $state.raw<Line[]>([])
+  read = $state.raw<ReadAnswer | null>(null)
+  exact = $state.raw<{ shape: number[]; data: ArrayLike<number> } | null>(null)
+  reading = $state(false)
+  loaded = $state(false)
+  trouble = $state('')
+
+  #watching: ReturnType<typeof channel> | null = null
+  #timer: ReturnType<typeof setInterval> | undefined
+  #reads = latest<object, ReadAnswer>('models/read', 350, (found) => {
+    this.read = found
+    this.reading = false
+    this.trouble = ''
+    this.head = Math.min(this.head, found.heads - 1)
+  }, (problem) => {
+    this.trouble = problem
+    this.reading = false
+  })
+  #exacts = latest<object, { weights: Packed }>('models/head', 60, (found) => (this.exact = unpacked(found.weights)), (problem) => (this.trouble = problem))
+
+  constructor() {
+    const values = address.values
+    this.run = values.run ?? ''
+    this.model = values.model ?? ''
+    this.text = values.text ?? ''
+    this.layer = wholeOf(values.layer, 0, 0, 999)
+    this.head = wholeOf(values.head, 0, 0, 9999)
+    void this.refresh()
+    this.#timer = setInterval(() => void this.refresh(), 5000)
+  }
+
+  steps = $derived(this.lines.map((line) => line.step))
+  losses = $derived(this.lines.map((line) => (typeof line.loss === 'number' ? line.loss : null)))
+  evaluations = $derived.by(() => {
+    const found: Record<string, (number | null)[]> = {}
+    this.lines.forEach((line, i) => {
+      for (const [name, value] of Object.entries(line.evaluation ?? {})) {
+        found[name] ??= new Array(this.lines.length).fill(null)
+        found[name][i] = value
+      }
+    })
+    return found
+  })
+  weights = $derived(this.read ? unpacked(this.read.weights) : null)
+
+  save(): void {
+    remember('models', {
+      ...(this.run ? { run: this.run } : {}),
+      ...(this.model ? { model: this.model } : {}),
+      ...(this.text ? { text: this.text } : {}),
+      ...(this.layer ? { layer: String(this.layer) } : {}),
+      ...(this.head ? { head: String(this.head) } : {}),
+    })
+  }
+
+  async refresh(): Promise<void> {
+    try {
+      const [runs, models] = await Promise.all([ask<{ folder: string; runs: Run[] }>('models/runs'), ask<{ models: Model[] }>('models/list')])
+      this.runs = runs.runs
+      this.folder = runs.folder
+      this.models = models.models
+      if (!this.run && this.runs.length) this.run = (this.runs.find((run) => run.state.startsWith('running')) ?? this.runs[0]).id
+      if (!this.model && this.models.length) this.model = this.models[0].id
+      if (this.trouble.startsWith('The server')) this.trouble = ''
+    } catch (error) {
+      this.trouble = error instanceof Error ? error.message : String(error)
+    } finally {
+      this.loaded = true
+    }
+  }
+
+  /** Follow the chosen run. */
+  watch(): () => void {
+    const run = this.run
+    this.lines = []
+    if (!run) return () => {}
+    this.#watching = channel(`models/live/${run}`, (message: { lines?: Line[]; anew?: boolean; error?: { problem: string } }) => {
+      if (message.error) this.trouble = message.error.problem
+      else this.lines = message.anew ? (message.lines ?? []) : [...this.lines, ...(message.lines ?? [])]
+    })
+    return () => this.#watching?.close()
+  }
+
+  askRead(): void {
+    if (!this.model || !this.text.trim()) return
+    this.reading = true
+    this.#reads.ask({ model: this.model, text: this.text, layer: this.layer })
+  }
+
+  askHead(): void {
+    this.exact = null
+    if (!this.read || this.read.layer !== this.layer) return
+    this.#exacts.ask({ model: this.model, text: this.text, layer: this.layer, head: this.head })
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#watching?.close()
+    this.#reads.stop()
+    this.#exacts.stop()
+  }
+}
