@@ -53,7 +53,7 @@ from heedful.training.trial import Choice
 
 RESULTS = Path(__file__).parent / "results" / "loop.json"
 CORES = len(os.sched_getaffinity(0))
-WIDTH, ROWS = 128, 64
+WIDTH, ROWS = 128, 32
 LONGEST = 8_192
 """Tokens of a text that is read whole, before anybody cuts it."""
 SHORTEST_CUT, LONGEST_CUT = 4, WIDTH * 7 // 8

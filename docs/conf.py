@@ -22,6 +22,7 @@ extensions = [
     "mathtext",
     "docstrings",
     "records",
+    "settings",
     "measurements",
     "constants",
     "language",

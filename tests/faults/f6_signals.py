@@ -8,18 +8,22 @@ the same code. Each must resume to the weights of the undisturbed run.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
 import signal
 import sys
 import time
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from killable import command, finished_as, outcome, run, start, wait, workshop
+from killable import command, finished_as, outcome, start, wait, workshop
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+LINES = 4
+"""Of the five lines of metrics (steps 1, 2, 4, 6, 8), those that leave time for a signal."""
 
 
 def like_the_command_line() -> None:
@@ -32,19 +36,29 @@ def like_the_command_line() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def reach(folder: Path, lines: int, process: int) -> None:
+    """Wait until a run has written so many lines of metrics, or has ended."""
+    metrics = folder / "metrics.jsonl"
+    while os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        with contextlib.suppress(FileNotFoundError):
+            if metrics.read_bytes().count(b"\n") >= lines:
+                return
+        time.sleep(0.0005)
+
+
 def send_signals(count: int, seed: int) -> dict[str, Any]:
     """Send one or two signals, look at the exit code, resume, and compare."""
     draw = random.Random(seed)
     passed = early = 0
     with workshop() as (folder, expected):
-        begun = time.monotonic()
-        assert run(folder / "timed") == 0
-        longest = time.monotonic() - begun
+        place = folder / "signalled"
         for number in range(count):
-            place = folder / "signalled"
             sent = (signal.SIGINT, signal.SIGTERM)[number % 2]
             process = start(place, like_the_command_line)
-            time.sleep(0.02 + draw.uniform(0.0, 0.7 * longest))
+            time.sleep(0.02)  # until the child has its handlers
+            # By its progress and not by the clock: a busy machine would let it end before.
+            reach(place, draw.randrange(LINES), process)
+            time.sleep(draw.uniform(0.0, 0.02))
             os.kill(process, sent)
             if number % 4 >= 2:
                 time.sleep(draw.uniform(0.0, 0.02))

@@ -28,10 +28,12 @@ app = App(
 class LimitFlags:
     """What is read at most; see the page on limits."""
 
-    max_bytes: Annotated[int, Parameter(help="Bytes of a file, unpacked.")] = 256 * 2**20
-    max_line: Annotated[int, Parameter(help="Bytes of a line.")] = 1_000_000
-    max_texts: Annotated[int, Parameter(help="Texts of a corpus.")] = 5_000_000
-    max_ratio: Annotated[float, Parameter(help="Unpacked bytes for each packed one.")] = 100.0
+    max_bytes: Annotated[int, Parameter(help="Refuse files of more bytes, unpacked.")] = 256 * 2**20
+    max_line: Annotated[int, Parameter(help="Refuse longer lines, in bytes.")] = 1_000_000
+    max_texts: Annotated[int, Parameter(help="Refuse more texts than this.")] = 5_000_000
+    max_ratio: Annotated[
+        float, Parameter(help="Refuse files that unpack to more than this times their size.")
+    ] = 100.0
 
 
 @Parameter(name="*")
@@ -41,24 +43,28 @@ class ReadingFlags:
 
     format: Annotated[
         Literal["tsv", "parallel", "text", "jsonl", "po", "tmx"] | None,
-        Parameter(help="What the files are. [default: told from name and first lines]"),
+        Parameter(help="What the files are. [default: read off their names and first lines]"),
     ] = None
     languages: Annotated[
         tuple[str, str] | None,
-        Parameter(help="The two sides in the order of the file, as en fr. [default: told]"),
+        Parameter(help="The two languages, in the order of the file: en fr. [default: found out]"),
     ] = None
     source: Annotated[
-        str | None, Parameter(help="Which side is the source. [default: the first]")
+        str | None, Parameter(help="The language to translate from. [default: the first]")
     ] = None
     columns: Annotated[
-        tuple[int, int], Parameter(help="The two columns of a TSV file that are read.")
+        tuple[int, int], Parameter(help="Which two columns of a TSV file hold the pair.")
     ] = (1, 2)
     fields: Annotated[
         list[str] | None,
-        Parameter(consume_multiple=True, help="One or two fields of JSON lines. [default: told]"),
+        Parameter(
+            consume_multiple=True,
+            help="JSON lines: fields that hold the texts. [default: found out]",
+        ),
     ] = None
     unit: Annotated[
-        Literal["line", "paragraph", "file"], Parameter(help="One document of a plain text.")
+        Literal["line", "paragraph", "file"],
+        Parameter(help="Plain text: what counts as one document."),
     ] = "line"
 
     def reading(self, limits: LimitFlags) -> Reading:
@@ -88,7 +94,7 @@ DEFAULT_LIMITS = LimitFlags()
 
 @app.command
 def inspect(
-    *paths: Path,
+    *paths: Annotated[Path, Parameter(help="Files of one corpus, or of several.")],
     reading: ReadingFlags = DEFAULT_READING,
     limits: LimitFlags = DEFAULT_LIMITS,
     examples: Annotated[int, Parameter(help="How many texts to show.")] = 5,
@@ -120,7 +126,7 @@ def inspect(
 
 @app.command
 def get(
-    name: str,
+    name: Annotated[str, Parameter(help="tatoeba or multi30k.")],
     *,
     to: Annotated[
         Path | None, Parameter(help="Folder for the files. [default: your cache folder]")

@@ -32,19 +32,24 @@ class ChoiceFlags:
     """How tokens are chosen; without any of these, always the likeliest."""
 
     temperature: Annotated[
-        float | None, Parameter(help="Sample; below 1 likely tokens gain. [default with others: 1]")
+        float | None,
+        Parameter(help="Sample; below 1: closer to the likeliest. [default if sampling: 1]"),
     ] = None
     top_k: Annotated[int | None, Parameter(help="Sample from the K likeliest tokens.")] = None
     top_p: Annotated[
-        float | None, Parameter(help="Sample from the likeliest tokens of this total probability.")
+        float | None,
+        Parameter(help="Sample from the likeliest tokens that add up to this probability."),
     ] = None
     min_p: Annotated[
-        float | None, Parameter(help="Sample from tokens at least this share of the likeliest.")
+        float | None,
+        Parameter(help="Sample from tokens at least this share as likely as the best."),
     ] = None
     seed: Annotated[
-        int | None, Parameter(help="Seed of the sampling. [default with sampling: 0]")
+        int | None, Parameter(help="Seed of the sampling. [default if sampling: 0]")
     ] = None
-    beams: Annotated[int | None, Parameter(help="Search with this many beams.")] = None
+    beams: Annotated[
+        int | None, Parameter(help="Beam search: keep this many candidates instead of one.")
+    ] = None
     nbest: Annotated[
         int | None, Parameter(help="Continuations to give: the best beams, or as many samples.")
     ] = None
@@ -105,7 +110,9 @@ DEFAULT_CHOICE = ChoiceFlags()
 
 
 def generate(
-    model: Annotated[Path, Parameter(help="A model folder, a .gguf or llama2.c file, or a name.")],
+    model: Annotated[
+        Path, Parameter(help="A model folder, a .gguf or llama2.c file, or a known name.")
+    ],
     *prompts: Annotated[str, Parameter(help="The text to continue; several make a batch.")],
     tokens: Annotated[
         int | None, Parameter(help="New tokens at most. [default: 128, or what the context holds]")
@@ -122,12 +129,14 @@ def generate(
 ) -> int:
     """Let a model continue a text, until it ends it or the tokens are used up.
 
-    The model's own mark for the beginning of a text is put before the prompt, if it has one.
+    Without flags the likeliest token is taken each time, so the answer is always the same. The
+    model's own mark for the beginning of a text is put before the prompt, if it has one.
 
     Examples:
 
         heed generate smollm2 "The capital of France is" --tokens 20
         heed generate stories260K.bin "Tom had a red boat" --temperature 0.8 --seed 3
+        heed generate runs/biographies/model "Anna" --top-p 0.9
         heed generate my-model/ "Once" --beams 4 --nbest 4 --scores
     """
     if not prompts:

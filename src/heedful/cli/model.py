@@ -31,7 +31,7 @@ class SourceFlags:
 
     format: Annotated[
         Literal["folder", "gguf", "llama2c"] | None,
-        Parameter(help="What PATH is. [default: found out]"),
+        Parameter(help="What kind of file the model is. [default: found out]"),
     ] = None
     tokenizer: Annotated[
         Path | None, Parameter(help="Tokenizer of a llama2.c model. [default: beside it]")

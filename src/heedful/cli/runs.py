@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from heedful.cli.output import JsonFlag, show
+
+RunPath = Annotated[Path, Parameter(help="Folder of a run.")]
 
 app = App(
     name="runs",
@@ -17,8 +20,12 @@ app = App(
 
 
 @app.default
-def runs(folder: Path = Path("runs"), *, json: JsonFlag = False) -> int:
-    """List the runs in a folder: how far they are, their last loss and evaluation.
+def runs(
+    folder: Annotated[Path, Parameter(help="Where the runs are.")] = Path("runs"),
+    *,
+    json: JsonFlag = False,
+) -> int:
+    """List the runs in a folder: how far they are, their last loss and evaluation, their speed.
 
     Examples:
 
@@ -33,8 +40,10 @@ def runs(folder: Path = Path("runs"), *, json: JsonFlag = False) -> int:
 
 
 @app.command
-def compare(first: Path, second: Path, *, json: JsonFlag = False) -> int:
+def compare(first: RunPath, second: RunPath, *, json: JsonFlag = False) -> int:
     """Show what differs between two runs: settings, data and machine, results.
+
+    Says at the end whether both came to the same weights.
 
     Examples:
 
