@@ -30,7 +30,10 @@ def rows(group: type[Settings]) -> list[tuple[str, str, str]]:
             shown = "must be set"
         else:
             shown = f"`{written(default)}`"
-        found.append((name, shown, " ".join((field.description or "").split())))
+        meaning = field.description
+        if not meaning and isinstance(default, Settings):
+            meaning = (default.__doc__ or "").strip().split("\n")[0]
+        found.append((name, shown, " ".join((meaning or "").split())))
     return found
 
 
