@@ -141,6 +141,29 @@ def _translation(step: Step, output: Path) -> PartRecord:
     return PartRecord.of(section, record)
 
 
+def _knowledge(step: Step, output: Path) -> PartRecord:
+    from heedful.report.knowledge_section import knowledge_section
+    from heedful.report.lab_record import PartRecord
+    from heedful.studies.knowledge.plans import plan_for
+    from heedful.studies.knowledge.study import knowledge_study
+
+    folder = output / "knowledge"
+    record = knowledge_study(*plan_for(), folder, step)
+    section = knowledge_section(record, 60.0 * record.minutes, folder=str(folder))
+    return PartRecord.of(section, record)
+
+
+def _heads(step: Step, output: Path) -> PartRecord:
+    from heedful.cli.study_heads import lab_study
+    from heedful.report.heads_section import heads_section
+    from heedful.report.lab_record import PartRecord
+
+    started = time.perf_counter()
+    record = lab_study(output, step)
+    section = heads_section(record, time.perf_counter() - started)
+    return PartRecord.of(section, record)
+
+
 LAB_ELSEWHERE = {"model": "smollm2", "sizes": [500], "steps": 30, "sentences": 100}
 """The third arm inside the laboratory: seconds a step, so few of them."""
 
@@ -149,6 +172,8 @@ PARTS = (
     Part("claims", "judging the claims of the catalog", _claims),
     Part("positions", "looking at position embeddings", _positions),
     Part("translation", "learning to translate", _translation),
+    Part("knowledge", "teaching and asking", _knowledge),
+    Part("heads", "watching the heads of a trained model", _heads),
 )
 
 

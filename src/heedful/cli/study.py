@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from cyclopts import App
 
-STUDIES = (("translation", "French to English: from scratch against pretrained."),)
+STUDIES = (
+    ("translation", "French to English: from scratch against pretrained."),
+    ("knowledge", "What a model learned, what it guesses, and what it makes up."),
+    ("heads", "What the heads of a trained model do, and whether the reasoning fits."),
+)
 """Name and purpose; NAME is the function `NAME` of `study_NAME.py`."""
 
 app = App(

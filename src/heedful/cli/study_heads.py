@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
+from heedful.cli.progress import Step
+
+if TYPE_CHECKING:
+    from heedful.studies.heads import HeadsStudy
 
 
 def heads(
@@ -33,7 +37,7 @@ def heads(
         int | None, Parameter(help="Trainings of each small model. [default: 5; quick: 3]")
     ] = None,
     steps: Annotated[
-        int | None, Parameter(help="Steps of each training. [default: 400; quick: 150]")
+        int | None, Parameter(help="Steps of each training. [default: 500; quick: 200]")
     ] = None,
     quick: Annotated[
         bool, Parameter(negative="", help="Fewer trainings and measurements: about a minute.")
@@ -95,3 +99,18 @@ def heads(
     show(record, heads_study_tables, json=json)
     draw(record, figure, heads_map)
     return 0
+
+
+def lab_study(output: Path, step: Step) -> HeadsStudy:
+    """Study the heads of the translation run of the laboratory, or of a small one made for it."""
+    from dataclasses import replace
+
+    from heedful.studies.heads import QUICK, QUICK_EFFORT, study_heads
+    from heedful.studies.heads.sample import translation_run
+    from heedful.studies.heads.small_models import base_run
+
+    plan = replace(QUICK, workers=max(1, os.cpu_count() or 1))
+    run = translation_run(output / "translation" / "runs")
+    if run is None:
+        run = base_run(replace(plan, steps=4 * plan.steps), output / "heads" / "run")
+    return study_heads(run, plan=plan, effort=QUICK_EFFORT, progress=step)

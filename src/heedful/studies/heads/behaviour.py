@@ -30,7 +30,7 @@ from torch import Tensor
 
 from heedful.model import Decoder, LayerTrace
 from heedful.records import Record
-from heedful.studies.heads.estimates import Estimate, blocks
+from heedful.studies.heads.estimates import Estimate
 from heedful.studies.heads.sample import Row, Sample
 
 Kind = Literal["copies", "averages", "diffuse"]
@@ -262,4 +262,4 @@ def _looks_for(masses: dict[str, Estimate], follows: Estimate | None) -> str:
 
 
 def _estimate(values: Float[np.ndarray, " queries"]) -> Estimate:
-    return Estimate.of(blocks(values, BLOCK))
+    return Estimate.over_blocks(values, BLOCK)

@@ -54,6 +54,21 @@ class Estimate(Record):
         reach = float(student.ppf((1 + LEVEL) / 2, count - 1)) * spread
         return cls(value=mean, low=mean - reach, high=mean + reach, count=count)
 
+    @classmethod
+    def over_blocks(cls, values: Any, size: int) -> Estimate:
+        """Return the mean of a sequence whose neighbours resemble each other.
+
+        Blocks of about `size` neighbours stand for the independent observations.
+
+        >>> Estimate.over_blocks([1.0, 3.0, 5.0, 7.0, 9.0], 2)
+        Estimate(value=5.0, low=-26.765..., high=36.765..., count=2)
+        """
+        flat = np.asarray(values, dtype=np.float64).ravel()
+        parts = np.array_split(flat, max(1, len(flat) // size))
+        found = cls.of([float(part.mean()) for part in parts])
+        mean = float(flat.mean())
+        return cls(value=mean, low=mean - found.error, high=mean + found.error, count=found.count)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Finding(Record):
@@ -94,16 +109,3 @@ def slope(levels: Sequence[float], values: Sequence[Sequence[float]]) -> Estimat
     x = np.asarray(levels, dtype=np.float64)
     x = x - x.mean()
     return Estimate.of((x @ table) / (x @ x))
-
-
-def blocks(values: Any, size: int) -> list[float]:
-    """Return the means of blocks of neighbours: what may count as independent observations.
-
-    >>> blocks([1.0, 3.0, 5.0, 7.0, 100.0], 2)
-    [2.0, 6.0]
-    """
-    flat = np.asarray(values, dtype=np.float64).ravel()
-    count = len(flat) // size
-    if count == 0:
-        return [float(flat.mean())] if len(flat) else []
-    return [float(part) for part in flat[: count * size].reshape(count, size).mean(axis=1)]

@@ -30,7 +30,7 @@ from heedful.attention.copyable import certify
 from heedful.model import Decoder, LayerTrace
 from heedful.records import Record
 from heedful.studies.heads.behaviour import IN_SIGHT
-from heedful.studies.heads.estimates import Estimate, blocks
+from heedful.studies.heads.estimates import Estimate
 from heedful.studies.heads.sample import Row
 
 BLOCK = 16
@@ -176,7 +176,7 @@ class KeyWatch:
         effects = np.concatenate(
             [part[:, mine].mean(axis=1) for part in self._effects[layer]], axis=1
         )
-        plain, centred = (Estimate.of(blocks(part, BLOCK)) for part in effects)
+        plain, centred = (Estimate.over_blocks(part, BLOCK) for part in effects)
         shifted = np.concatenate([part[head] for part in self._centred[layer]])
         first = float(np.mean([norms[0] for _, norms in rows]))
         return KeyNorms(
@@ -209,8 +209,7 @@ class KeyWatch:
 def attended_key(trace: LayerTrace, layer: int, head: int, query: int) -> AttendedKey:
     """Return the key that one query looks at most, and what its lead amounts to."""
     weights = trace.weights[0, head, query]
-    seen = int((weights > 0).nonzero().max()) + 1 if bool((weights > 0).any()) else 1
-    count = max(query + 1, seen)
+    count = query + 1  # the keys in sight
     group = trace.queries.shape[1] // trace.keys.shape[1]
     keys = trace.keys[0, head // group, :count].detach().double()
     q = trace.queries[0, head, query].detach().double()

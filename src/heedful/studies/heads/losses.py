@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from heedful.model import Decoder
 from heedful.model.blocks import Block, SelfAttention
-from heedful.studies.heads.estimates import Estimate, blocks
+from heedful.studies.heads.estimates import Estimate
 from heedful.studies.heads.sample import Sample
 
 IGNORE = -100
@@ -68,7 +68,7 @@ class LossBatch:
             # Every token counts the same: a row counts by its length, as in the mean over all.
             rows = torch.stack([part.sum() for part in values.split(counts.tolist())])
             return Estimate.of((rows / counts.double().mean()).numpy())
-        return Estimate.of(blocks(values.numpy(), BLOCK))
+        return Estimate.over_blocks(values.numpy(), BLOCK)
 
 
 @contextmanager

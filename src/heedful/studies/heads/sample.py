@@ -118,6 +118,19 @@ def open_subject(
     return Subject(name=str(path), decoder=decoder, tokenizer=tokenizer, sample=sample)
 
 
+def translation_run(folder: Path) -> Path | None:
+    """Return the run in a folder of runs that learned here from the most pairs, if there is one."""
+    best: tuple[int, Path] | None = None
+    for run in sorted(path for path in folder.glob("*") if path.is_dir()):
+        if not (run / "model" / FILE).is_file() or not is_run(run):
+            continue
+        data = RunFolder(run).config().data
+        pairs = int(data.get("pairs", 0))
+        if data.get("arm") != "elsewhere" and (best is None or pairs > best[0]):
+            best = pairs, run
+    return None if best is None else best[1]
+
+
 def text_rows(
     ids: Sequence[int], amount: Amount, context: int, begin: int | None = None
 ) -> tuple[Row, ...]:

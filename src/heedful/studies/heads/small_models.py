@@ -71,7 +71,7 @@ class Plan:
     """Trainings of each variant of norm and heads."""
     order_seeds: int = 3
     """Trainings of each variant of positions."""
-    steps: int = 400
+    steps: int = 500
     """Steps of each training."""
     pairs: int = 4_000
     """Pairs of the phrasebook to learn from."""
@@ -90,7 +90,7 @@ class Plan:
         )
 
 
-QUICK = Plan(seeds=3, order_seeds=2, steps=150, pairs=2_000)
+QUICK = Plan(seeds=3, order_seeds=2, steps=200, pairs=2_000)
 """For a first look, and for the laboratory."""
 
 
@@ -150,11 +150,11 @@ def training_of(plan: Plan, name: str, seed: int) -> dict[str, Any]:
             "vocabulary": 400,
             "learn": "all",
             "width": 64,
-            "rows": 24,
+            "rows": 16,
         },
         "steps": plan.steps,
         "seed": seed,
-        "optimiser": {"learning_rate": 3e-3},
+        "optimiser": {"learning_rate": 5e-3},
         "schedule": {"warmup": max(1, plan.steps // 10)},
         "evaluate_every": plan.steps,
         "save_every": plan.steps,
@@ -189,18 +189,34 @@ def train_one(plan: Plan, name: str, seed: int) -> SmallModel:
     """Train one variant from one seed and measure it."""
     threads = torch.get_num_threads()
     material, sample = _material(plan)
+    with tempfile.TemporaryDirectory(prefix="heedful-heads-") as folder:
+        run = Path(folder) / "run"
+        try:
+            train(config_of(_values(plan, name, seed, material)), material.batches, run)
+            return measure(trained_decoder(run), sample, name, seed)
+        finally:
+            torch.set_num_threads(threads)
+
+
+def base_run(plan: Plan, folder: Path) -> Path:
+    """Train the base in a folder of its own, for a study of its heads; or find it there."""
+    if not (folder / "result.json").is_file():
+        material, _ = _material(plan)
+        threads = torch.get_num_threads()
+        try:
+            train(config_of(_values(plan, BASE, 0, material)), material.batches, folder)
+        finally:
+            torch.set_num_threads(threads)
+    return folder
+
+
+def _values(plan: Plan, name: str, seed: int, material: TextTraining) -> dict[str, Any]:
     values = training_of(plan, name, seed)
     values["model"] |= {
         "vocabulary": material.config.model.vocabulary,
         "context": material.config.model.context,
     }
-    with tempfile.TemporaryDirectory(prefix="heedful-heads-") as folder:
-        run = Path(folder) / "run"
-        try:
-            train(config_of(values), material.batches, run)
-            return measure(trained_decoder(run), sample, name, seed)
-        finally:
-            torch.set_num_threads(threads)
+    return values
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,124 @@
+"""How long does it take to study the heads of a 135-million model, and what does a trace cost?
+
+    python benchmarks/bench_heads.py [--model smollm2]
+
+Without --model, a decoder of SmolLM2's shape with random weights reads random tokens: the time is
+the same. Prints a table, then one JSON line, and stores benchmarks/results/heads.json. Times are
+medians of interleaved repeats, so that a busy moment meets all of them alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from heedful.model import Decoder, preset
+from heedful.studies.heads.sample import Amount, Row, Sample, Subject, open_subject
+from heedful.studies.heads.study import Effort, study_subject
+
+RESULTS = Path(__file__).parent / "results" / "heads.json"
+TOKENS = 256
+LIMIT = 30.0
+TRACE_LIMIT = 2.0
+REPEATS = 5
+
+
+def subject_of(model: str | None) -> Subject:
+    """Return SmolLM2, or a decoder of its shape."""
+    if model is not None:
+        return open_subject(model, amount=Amount(rows=1, tokens=TOKENS))
+    decoder = Decoder(preset("smollm2"), seed=0).eval()
+    drawn = np.random.default_rng(0).integers(0, decoder.config.vocabulary, TOKENS)
+    sample = Sample(name="random tokens", rows=(Row(tokens=tuple(map(int, drawn))),))
+    return Subject(name="the shape of smollm2", decoder=decoder, tokenizer=None, sample=sample)
+
+
+def interleaved(ways: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    """Return the median seconds of each way, taken in turns."""
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(REPEATS + 1):
+        for name, way in ways.items():
+            began = time.perf_counter()
+            way()
+            if turn:  # the first turn warms up
+                taken[name].append(time.perf_counter() - began)
+    return {name: statistics.median(seconds) for name, seconds in taken.items()}
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return {
+        "cpu": names[0] if names else platform.processor(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+
+
+def main() -> None:
+    """Time a pass, a trace and the whole study; print and store."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--model", help="a model that is at hand, such as smollm2")
+    subject = subject_of(parser.parse_args().model)
+    tokens = subject.sample.rows[0].tensor()
+    with torch.no_grad():
+        passes = interleaved(
+            {
+                "plain forward": lambda: subject.decoder(tokens),
+                "trace, kept": lambda: subject.decoder.trace(tokens),
+                "trace, layer by layer": lambda: subject.decoder.visit(tokens, lambda *_: None),
+            }
+        )
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.perf_counter()
+    record = study_subject(subject, effort=Effort(robustness=6.0, predictable=60.0, margins=256))
+    total = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    heads = sum(value for name, value in record.seconds.items() if name != "predictable tokens")
+    plain = passes["plain forward"]
+    for name, seconds in passes.items():
+        print(f"{name:<24}{seconds:>8.2f} s{seconds / plain:>8.2f} x")
+    for name, seconds in record.seconds.items():
+        print(f"{name:<24}{seconds:>8.2f} s")
+    print(f"{'the heads, in all':<24}{heads:>8.2f} s   (limit {LIMIT:.0f} s)")
+    stored = {
+        "benchmark": "heads",
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": machine(),
+        "model": subject.name,
+        "tokens": TOKENS,
+        "passes_seconds": {name: round(seconds, 3) for name, seconds in passes.items()},
+        "trace_over_plain": round(passes["trace, layer by layer"] / plain, 2),
+        "parts_seconds": record.seconds,
+        "heads_seconds": round(heads, 2),
+        "total_seconds": round(total, 2),
+        "peak_megabytes": round(peak / 1000),
+        "megabytes_before_study": round(before / 1000),
+        "predictable": record.predictable.statement,
+        "within_limits": heads < LIMIT and passes["trace, layer by layer"] < TRACE_LIMIT * plain,
+    }
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(stored, indent=2, ensure_ascii=False) + "\n")
+    print(json.dumps(stored, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
