@@ -1,8 +1,8 @@
 """How well does a trained run translate sentences that it has never seen?
 
-    python benchmarks/score_translation.py RUN                          the test part of its own split
+    python benchmarks/score_translation.py RUN                           the test part of its split
     python benchmarks/score_translation.py RUN --corpus test.fr test.en  a test set of its own
-    python benchmarks/score_translation.py RUN --lines sentences.txt    no references: shows only
+    python benchmarks/score_translation.py RUN --lines sentences.txt     show, without references
 
 Greedy and beam search; BLEU (13a, every reference that the corpus has), chrF, both with the
 95 % interval of 1,000 bootstrap samples, exact matches, and BLEU by length and by words that
@@ -59,7 +59,9 @@ def scored(outputs: list[str], targets: Sequence[Sequence[str]]) -> dict[str, An
             f"{name}_high": round(mean + half, 2),
             f"{name}_signature": str(metric.get_signature()),
         }
-    found["bleu_first_reference"] = round(BLEU().corpus_score(outputs, streams(targets)[:1]).score, 2)
+    found["bleu_first_reference"] = round(
+        BLEU().corpus_score(outputs, streams(targets)[:1]).score, 2
+    )
     exact = sum(made in wanted for made, wanted in zip(outputs, targets, strict=True))
     found["exact"] = round(exact / len(outputs), 4)
     return found

@@ -23,10 +23,8 @@ from heedful.errors import InputError
 from heedful.model import Decoder
 from heedful.training.dropout import draw_from
 from heedful.training.feed import IGNORE, Rows
+from heedful.training.loss import summed_loss
 from heedful.training.randomness import Stream
-
-FEW_LEARNED = 0.9
-"""Below this share of learned tokens, the logits of the others are not computed."""
 
 
 class Objective(nn.Module):
@@ -44,16 +42,26 @@ class Objective(nn.Module):
             hidden = self.decoder.hidden(tokens, documents=documents).flatten(0, 1)
             targets = targets.flatten()
             learned = targets != IGNORE
-            if int(learned.sum()) < FEW_LEARNED * len(targets):
+            if int(learned.sum()) < len(targets):
                 hidden, targets = hidden[learned], targets[learned]
+            if self._by_hand(hidden):
+                return summed_loss(hidden, self._head(), targets, self.smoothing, self._kind())
             logits = self.decoder.logits(hidden)
         return functional.cross_entropy(
-            logits.float(),
-            targets,
-            ignore_index=IGNORE,
-            label_smoothing=self.smoothing,
-            reduction="sum",
+            logits.float(), targets, label_smoothing=self.smoothing, reduction="sum"
         )
+
+    def _by_hand(self, hidden: Tensor) -> bool:
+        """Whether the loss finds its own gradient: on a CPU, while learning, uncompiled."""
+        learning = torch.is_grad_enabled() and hidden.requires_grad
+        return learning and hidden.device.type == "cpu" and not torch.compiler.is_compiling()
+
+    def _head(self) -> Tensor:
+        head = self.decoder.embedding if self.decoder.head is None else self.decoder.head
+        return head.weight
+
+    def _kind(self) -> torch.dtype | None:
+        return None if self.precision == "float32" else torch.bfloat16
 
     def _cast(self, device: str) -> AbstractContextManager[Any]:
         if self.precision == "float32":
