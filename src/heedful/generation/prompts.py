@@ -86,7 +86,12 @@ class Prompts:
         cache = step.decoder.new_cache(
             len(self.rows), capacity=longest + self.limit - 1, padding=padding
         )
-        return read(step, tokens, cache), cache
+        if step.precision == "float32":
+            return read(step, tokens, cache), cache
+        # Rounded maps share one scale among all rows they are given: with whole prompts that
+        # costs too much, and it is the new tokens that come one by one.
+        with torch.inference_mode():
+            return step.decoder.logits(step.decoder.hidden(tokens, cache=cache)[:, -1]), cache
 
 
 def _check_ends(config: DecoderConfig, ends: Iterable[int]) -> None:
