@@ -53,19 +53,20 @@ class TranslationFormat(Settings):
 
     def marks(self, tokenizer: Tokenizer, where: str = "tokenizer") -> Marks:
         """Return the ids of the marks, or say which one the tokenizer does not have."""
-        found: dict[str, int | None] = {"begin": None}
-        for name in ("begin", "between", "end"):
-            mark = getattr(self, name)
-            if mark is None:
-                continue
-            found[name] = tokenizer.id_of(mark)
-            if found[name] is None:
-                raise ConfigError(
-                    where,
-                    f"has no token {mark!r}, the mark `{name}` of {FILE}",
-                    expected="the tokenizer with which the model was trained",
-                )
-        return Marks(**found)
+        begin = None if self.begin is None else self._id(tokenizer, "begin", where)
+        between, end = (self._id(tokenizer, name, where) for name in ("between", "end"))
+        return Marks(begin=begin, between=between, end=end)
+
+    def _id(self, tokenizer: Tokenizer, name: str, where: str) -> int:
+        mark = getattr(self, name)
+        found = tokenizer.id_of(mark)
+        if found is None:
+            raise ConfigError(
+                where,
+                f"has no token {mark!r}, the mark `{name}` of {FILE}",
+                expected="the tokenizer with which the model was trained",
+            )
+        return found
 
     def write(self, folder: Path) -> None:
         """Write it beside the weights."""
@@ -103,4 +104,5 @@ class Marks(Settings):
     @property
     def all(self) -> frozenset[int]:
         """Every id that no source may hold itself."""
-        return frozenset({self.between, self.end} | ({self.begin} - {None}))
+        opening = [] if self.begin is None else [self.begin]
+        return frozenset([*opening, self.between, self.end])
