@@ -7,7 +7,10 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --con
 LAB_EXTRAS  := models,web
 TEST_EXTRAS := models,web,hf,cluster,dev
 
-.PHONY: help lab test check docs docs-check docs-update bench clean
+# What the page of `heed serve` is built from.
+PAGE_SOURCES := hatch_build.py page/package-lock.json $(shell find page/src page/*.* -type f 2>/dev/null)
+
+.PHONY: help lab test check page docs docs-check docs-update bench clean
 
 help: ## Show these lines
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -19,17 +22,22 @@ $(VENV)/bin/python:
 $(VENV)/.stamp-lab: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Setting up the laboratory in $(VENV) (once; a few minutes) ..."
 	$(PIP) --editable '.[$(LAB_EXTRAS)]'
-	@touch $@
+	@touch $@ $(VENV)/.stamp-page
 
 $(VENV)/.stamp-test: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Setting up the laboratory and its tests in $(VENV) (once; a few minutes) ..."
 	$(PIP) --editable '.[$(TEST_EXTRAS)]'
-	@touch $@ $(VENV)/.stamp-lab
+	@touch $@ $(VENV)/.stamp-lab $(VENV)/.stamp-page
+
+# An installation builds the page; this builds it again when only the page has changed.
+$(VENV)/.stamp-page: $(PAGE_SOURCES) | $(VENV)/.stamp-lab
+	$(PIP) --no-deps --editable .
+	@touch $@
 
 lab: $(VENV)/.stamp-lab ## Run every part of the laboratory and write the report
 	$(BIN)/heed lab $(LAB)
 
-test: $(VENV)/.stamp-test ## Run the whole test suite
+test: $(VENV)/.stamp-test $(VENV)/.stamp-page ## Run the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(TEST)
 
 check: $(VENV)/.stamp-test ## Lint, types and layers only
@@ -37,6 +45,8 @@ check: $(VENV)/.stamp-test ## Lint, types and layers only
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+page: $(VENV)/.stamp-page ## Build the page of `heed serve` again after a change
 
 docs: $(VENV)/.stamp-test ## Build the documentation, strictly
 	$(BIN)/sphinx-build -W -n --keep-going -b html docs docs/_build/html
@@ -51,4 +61,4 @@ bench: $(VENV)/.stamp-test ## Run every benchmark and store its figures
 	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
 clean: ## Remove everything that make made
-	rm -rf $(VENV) docs/_build lab
+	rm -rf $(VENV) docs/_build lab page/node_modules src/heedful/web/built

@@ -65,7 +65,12 @@ def unguarded_app(settings: PageSettings) -> FastAPI:
         judges.close()
 
     app = FastAPI(
-        title="Heedful", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan
+        title="Heedful",
+        docs_url=None,  # its pages would load scripts from elsewhere
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
     )
     explain_errors(app)
     _page_routes(app, settings)

@@ -82,9 +82,11 @@ def models_routes(desk: Desk, shelves: Shelves) -> APIRouter:
 
 
 def _runs(shelves: Shelves) -> dict[str, Any]:
+    found = shelves.runs()
+    if not found:  # without a run there is nothing that torch must be loaded for
+        return {"folder": shelves.runs_folder.name, "runs": []}
     from heedful.training.comparison import summary_of
 
-    found = shelves.runs()
     return {
         "folder": shelves.runs_folder.name,
         "runs": [
