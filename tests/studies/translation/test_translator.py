@@ -150,6 +150,18 @@ def test_lines_are_read_as_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(taken) == 4
 
 
+def test_lanes_do_not_show() -> None:
+    lines = ["abc", "", "é?", "a bad ode", "dodo", "b" * 50, "ace", "abc"]
+    alone = PLAIN.texts(lines)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert [one.text for one in PLAIN.translate(lines, batch=2)] == alone
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+
+
 def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ["abc", "", "é?", "a bad ode", "dodo", "b" * 50, "ace"]
     whole = PLAIN.texts(lines)
