@@ -259,7 +259,7 @@ class _Hull:
         parts = Parallel(n_jobs=workers)(jobs)
         return [found for part in parts for found in part]
 
-    def _starts(self, chosen: Int[np.ndarray, " m"]) -> list[Int[np.ndarray, " s"] | None]:
+    def _starts(self, chosen: Int[np.ndarray, " m"]) -> list[Int[np.ndarray, " _"] | None]:
         return [self.members.get(j) for j in chosen.tolist()]
 
 
@@ -267,7 +267,7 @@ def _against(
     keys: Float[np.ndarray, "n d"],
     pool: Int[np.ndarray, " p"],
     chosen: Int[np.ndarray, " m"],
-    starts: list[Int[np.ndarray, " s"] | None],
+    starts: list[Int[np.ndarray, " _"] | None],
     rounding: float,
     exact: bool,
 ) -> list[Separation]:

@@ -126,7 +126,8 @@ class Decoder(nn.Module):
         self, tokens: Tokens, visit: Visit, *, documents: Tensor | None = None
     ) -> Float[Tensor, "batch time vocabulary"]:
         """Show each layer to `visit` as the pass goes on, keep none, and return the logits."""
-        return self(tokens, documents=documents, notes=Notes(visit))
+        logits: Tensor = self(tokens, documents=documents, notes=Notes(visit))
+        return logits
 
     def new_cache(
         self, batch: int = 1, *, capacity: int | None = None, padding: object = None

@@ -119,7 +119,8 @@ def attention_weights(
     dtype: torch.dtype = torch.float64,
 ) -> Float[Tensor, "batch heads time keys"]:
     """Return softmax(qkᵀ/√d + bias) in float64, each head with the keys of its group."""
-    grouped = queries.to(dtype).unflatten(1, (keys.shape[1], -1))
+    batch, kv_heads = keys.shape[:2]
+    grouped = queries.to(dtype).reshape(batch, kv_heads, -1, *queries.shape[2:])
     logits = (grouped @ keys.to(dtype).unsqueeze(2).mT).flatten(1, 2)
     logits = logits / math.sqrt(queries.shape[-1])
     if bias is not None:

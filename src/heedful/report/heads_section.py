@@ -66,7 +66,7 @@ def _map(record: HeadsStudy) -> Block:
         )
         for head, label in strongest(record)
     )
-    tables = ()
+    tables: tuple[Table, ...] = ()
     if rows:
         tables = (
             Table(

@@ -265,7 +265,7 @@ def test_intervals_cover_and_decide() -> None:
     assert sign_verdict(Estimate.of([1.0, 1.1, 1.2])) == "refuted"
     assert sign_verdict(Estimate.of([-1.0, 1.1, 0.2])) == "undecided"
     assert Estimate.of([2.0]).high == math.inf
-    assert slope([0, 1, 2], [[1, 2], [2, 4], [3, 6]]).value == pytest.approx(1.5)
+    assert slope([0.0, 1.0, 2.0], [[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]).value == pytest.approx(1.5)
     assert Estimate.over_blocks([1.0, 2.0], 4).value == 1.5
 
 

@@ -176,7 +176,9 @@ class Watch:
             name: Estimate.of([float(part[head].mean()) for part in parts])
             for name, parts in self._repeated[layer].items()
         }
-        shares = {kind: float((noted["code"] == code).mean()) for code, kind in enumerate(KINDS)}
+        shares: dict[str, float] = {
+            kind: float((noted["code"] == code).mean()) for code, kind in enumerate(KINDS)
+        }
         follows = None
         if self._follows[layer]:
             follows = Estimate.of([row[head] for row in self._follows[layer]])

@@ -249,7 +249,7 @@ def equivalent_beta(mass: float, keys: int) -> float:
 
 def equal_norms(keys: Float[Tensor, "heads keys width"]) -> Float[Tensor, "heads keys width"]:
     """Return the keys of each head rescaled to their mean norm."""
-    norms = keys.norm(dim=-1, keepdim=True)
+    norms = torch.linalg.vector_norm(keys, dim=-1, keepdim=True)
     return keys / norms.clamp(min=1e-300) * norms.mean(dim=1, keepdim=True)
 
 
@@ -259,11 +259,12 @@ def effect_of(
     """Return the total variation between the weights and those that other keys would get."""
     # Differences of weights are wanted to three digits: float32 is enough, and twice as fast.
     changed = trace.weights_of(keys.unsqueeze(0), torch.float32)[0]
-    return changed.sub_(trace.weights[0]).abs_().sum(dim=-1).double() / 2
+    moved: Tensor = changed.sub_(trace.weights[0]).abs_().sum(dim=-1).double() / 2
+    return moved
 
 
 def token_spreads(
-    rows: list[tuple[Row, Float[np.ndarray, " keys"]]],
+    rows: list[tuple[Row, Float[np.ndarray, " _"]]],
 ) -> tuple[float | None, float | None]:
     """Return the spread of norms within tokens and across them, over tokens that come back.
 

@@ -123,7 +123,8 @@ def probe_positions(
     tokens = torch.randint(0, decoder.config.vocabulary, (sum(rows), length), generator=generator)
     depths: list[list[Float32[np.ndarray, "rows time width"]]] = []
     step = max(1, 2048 // length)  # so that memory stays bounded for wide models
-    for part in tokens.split(step):
+    for start in range(0, len(tokens), step):
+        part = tokens[start : start + step]
         notes = Notes(keep=("after",))
         with torch.no_grad():
             decoder.hidden(part, notes=notes)

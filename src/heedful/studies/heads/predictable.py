@@ -32,6 +32,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
 from heedful.attention.copyable import copyable
 from heedful.attention.hull import rounding_of, separate
@@ -105,6 +106,7 @@ class OutputLayer:
             last = decoder.blocks[-1]
             assert isinstance(last, Block)
             norm = last.feed_forward_norm
+        assert isinstance(norm.weight, Tensor)
         a = rows * norm.weight.detach().double().numpy()
         c = np.zeros(len(rows))
         geometry = "RMSNorm: every direction of the final state is possible"

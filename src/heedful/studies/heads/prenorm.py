@@ -119,6 +119,7 @@ def find_witness(decoder: Decoder) -> Witness | None:
     block = decoder.blocks[layer]
     assert isinstance(block, Block)
     norm, qkv = block.attention_norm, block.attention.qkv
+    assert isinstance(norm.weight, Tensor)
     rows = slice(config.query_width, config.query_width + config.head_width)
     matrix = qkv.weight.detach()[rows].double()
     basis = reachable_directions(config.width, config.norm.kind)
@@ -148,7 +149,8 @@ def reachable_directions(width: int, kind: str) -> Float[Tensor, "width directio
     if kind != "layer":
         return everything
     ones = torch.full((width, 1), 1 / math.sqrt(width), dtype=torch.float64)
-    return torch.linalg.qr(torch.cat([ones, everything[:, 1:]], dim=1)).Q[:, 1:]
+    made: Tensor = torch.linalg.qr(torch.cat([ones, everything[:, 1:]], dim=1)).Q[:, 1:]
+    return made
 
 
 def _variant(name: str, models: Sequence[SmallModel]) -> NormVariant:
