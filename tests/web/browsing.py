@@ -1,0 +1,78 @@
+"""A real browser for tests: Debian's Chromium, driven by Playwright, told to stay at home."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--no-first-run",
+)  # fmt: skip
+WIDE, PHONE = (1280, 900), (390, 844)
+
+
+@dataclass
+class Visit:
+    """A page that was opened, and everything that went wrong on it."""
+
+    page: Page
+    troubles: list[str] = field(default_factory=list)
+    hosts: set[str] = field(default_factory=set)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start the browser of this machine."""
+    place = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert place, "the browser tests need Chromium: apt-get install chromium"
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=place, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def visiting(
+    browser: Browser, address: str, *, size: tuple[int, int] = WIDE, colours: Any = "light"
+) -> Iterator[Visit]:
+    """Open an address; console errors, failed and foreign requests are noted."""
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]}, color_scheme=colours, accept_downloads=True
+    )
+    visit = Visit(context.new_page())
+    page = visit.page
+    page.set_default_timeout(30_000)
+    page.on("console", lambda said: _note(visit, said.type, said.text))
+    page.on("pageerror", lambda error: visit.troubles.append(str(error)))
+    page.on("request", lambda request: visit.hosts.add(request.url.split("/")[2]))
+    page.on("websocket", lambda socket: visit.hosts.add(socket.url.split("/")[2]))
+    page.goto(address)
+    yield visit
+    context.close()
+
+
+def _note(visit: Visit, kind: str, text: str) -> None:
+    if kind in ("error", "warning"):
+        visit.troubles.append(text)
+
+
+def drag(page: Page, start: tuple[float, float], points: list[tuple[float, float]]) -> None:
+    """Move the pressed pointer along some points."""
+    page.mouse.move(*start)
+    page.mouse.down()
+    for point in points:
+        page.mouse.move(*point)
+    page.mouse.up()
+
+
+def middle(page: Page, selector: str) -> tuple[float, float]:
+    """Return the middle of what a selector finds."""
+    box = page.locator(selector).first.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
