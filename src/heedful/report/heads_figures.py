@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from heedful.report.drawing import (
     BLUE,
@@ -22,7 +23,7 @@ from heedful.studies.heads.estimates import Estimate
 from heedful.studies.heads.head_counts import HeadCounts
 from heedful.studies.heads.keys import Keys
 from heedful.studies.heads.prenorm import PreNorm
-from heedful.studies.heads.robustness import Robustness
+from heedful.studies.heads.robustness import HeadAblation, Robustness
 from heedful.studies.heads.schemes import Schemes
 from heedful.studies.heads.study import HeadsStudy
 
@@ -163,6 +164,7 @@ def robustness_figure(record: Robustness) -> Figure:
         _band(left, places, [one.independent for one in record.layers], GREEN, "layer, own lengths")
         left.plot([], [], "o", color=GREY, ms=3.5, label="single heads")
         left.set(xlabel="layer", ylabel=r"change, relative to $\|c\|$", ylim=(0, None))
+        left.xaxis.set_major_locator(MaxNLocator(integer=True))
         left.set_title("Keys of uncertain length")
         left.legend(fontsize=8)
         _ablations(right, record)
@@ -170,26 +172,32 @@ def robustness_figure(record: Robustness) -> Figure:
 
 
 def _ablations(axes: Axes, record: Robustness) -> None:
-    measured = [one for one in record.ablations if one.exact is not None]
-    values = np.array([one.exact.value for one in measured if one.exact is not None])
-    order = np.argsort(values)[::-1][:24]
-    for place, index in enumerate(order):
-        one = measured[int(index)]
-        assert one.exact is not None
-        axes.errorbar(
-            place,
-            one.exact.value,
-            yerr=min(one.exact.error, 1e3),
-            fmt="o",
-            color=BLUE if one.exact.low > 0 else GREY,
-            ms=3.5,
-            linewidth=1.0,
-        )
+    """Draw the heads that promise most: estimated hollow, measured filled."""
+
+    def size(one: HeadAblation) -> float:
+        return one.first_order if one.exact is None else one.exact.value
+
+    shown = sorted(record.ablations, key=size, reverse=True)[:20]
+    for place, one in enumerate(shown):
+        axes.plot([place], [one.first_order], "o", color=GREY, ms=4, mfc="none")
+        if one.exact is not None:
+            axes.errorbar(
+                place,
+                one.exact.value,
+                yerr=one.exact.error if np.isfinite(one.exact.error) else 0.0,
+                fmt="o",
+                color=BLUE,
+                ms=4,
+                linewidth=1.0,
+            )
+    axes.plot([], [], "o", color=BLUE, ms=4, label="measured")
+    axes.plot([], [], "o", color=GREY, ms=4, mfc="none", label="by the gradient")
     axes.axhline(0, color=GREY, linewidth=0.8)
-    names = [f"{measured[int(i)].layer}.{measured[int(i)].head}" for i in order]
-    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
+    names = [f"{one.layer}.{one.head}" for one in shown]
+    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
     axes.set(xlabel="layer.head", ylabel="change of the loss (nats)")
     axes.set_title("Leaving out one head")
+    axes.legend(fontsize=8)
 
 
 def norms_figure(record: PreNorm) -> Figure:
@@ -263,7 +271,9 @@ def order_figure(record: Schemes) -> Figure:
         )
         axes.set(ylabel=r"$R^2$ of the position", ylim=(-0.08, 1.05))
         axes.set_title("What a linear probe reads of the position, from random tokens")
-        axes.legend(fontsize=8.5, ncols=2)
+        figure.legend(
+            *axes.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8.5
+        )
         return figure
 
 

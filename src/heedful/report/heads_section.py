@@ -155,7 +155,7 @@ def _robustness(record: HeadsStudy) -> Block:
             Figure(
                 svg=inline_svg(robustness_figure(found), "robustness of heads"),
                 caption="Left: relative change of c for each head, and of what its layer adds. "
-                "Right: the heads that matter most; grey where the interval reaches zero.",
+                "Right: the heads that matter most, measured and by the gradient.",
             ),
         ),
     )
@@ -216,8 +216,8 @@ def _order(record: HeadsStudy, trained: Trained) -> Block:
         heading="What a model knows about order",
         paragraphs=(
             "Without positions and without a mask, a trained model is a function of a set: "
-            "shuffled tokens give equally shuffled outputs. A decoder has the causal mask, and "
-            "that alone is enough to know where a token stands.",
+            "shuffled tokens give equally shuffled outputs. The causal mask alone ends that: the "
+            "first token sees one token, the second two.",
             f"The model above ({record.positions}) gives a linear probe "
             f"{interval(record.probe.best, 2)} of the variance of the position at its best depth.",
         ),

@@ -142,7 +142,9 @@ def _robustness(record: HeadsStudy) -> Iterator[RenderableType]:
     if worst:
         named = ", ".join(f"{one.layer}.{one.head} ({interval(one.exact, 2)})" for one in worst)
         agreement = (
-            "" if found.agreement is None else f"; first order agrees, r = {found.agreement:.2f}"
+            ""
+            if found.agreement is None
+            else f"; correlation with the gradient {found.agreement:.2f}"
         )
         yield paragraph(
             f"Leaving out one head ({found.measured} of {len(found.ablations)} measured"

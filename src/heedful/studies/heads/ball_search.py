@@ -31,7 +31,11 @@ class BallSearch(NamedTuple):
 
 
 def best_in_ball(
-    a: Float[np.ndarray, "n d"], c: Float[np.ndarray, " n"], own: int, radius: float
+    a: Float[np.ndarray, "n d"],
+    c: Float[np.ndarray, " n"],
+    own: int,
+    radius: float,
+    steps: int = STEPS,
 ) -> BallSearch:
     """Return the best y found for one point, and a bound for all y.
 
@@ -51,7 +55,7 @@ def best_in_ball(
         mu = size * 0.1 / 3**number
         step = mu / (size / radius) ** 2
         ahead, momentum = y, 1.0
-        for _ in range(STEPS):
+        for _ in range(steps):
             leads = rows @ ahead + constants
             lowest = float(leads.min())
             if lowest > lead:

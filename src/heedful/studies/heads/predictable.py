@@ -217,11 +217,12 @@ def _decide_lifted(layer: OutputLayer, deadline: float, progress: Progress | Non
 
 
 def _one(lifted: Float[np.ndarray, "n e"], token: int, radius: float, rounding: float) -> str:
-    found = best_in_ball(lifted[:, :-1], lifted[:, -1], token, radius)
-    if found.lead > 2 * rounding * (1 + radius):
-        return "can"
-    if found.bound < -2 * rounding * (1 + radius):
-        return "never"
+    for steps in (60, 1_000):  # most are decided at once, the last few need patience
+        found = best_in_ball(lifted[:, :-1], lifted[:, -1], token, radius, steps)
+        if found.lead > 2 * rounding * (1 + radius):
+            return "can"
+        if found.bound < -2 * rounding * (1 + radius):
+            return "never"
     outside = separate(lifted, lifted[token], without=token, rounding=rounding)
     return "never" if outside.verdict == "inside" else "open"
 

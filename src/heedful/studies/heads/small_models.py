@@ -90,7 +90,7 @@ class Plan:
         )
 
 
-QUICK = Plan(seeds=3, order_seeds=2, steps=200, pairs=2_000)
+QUICK = Plan(seeds=3, order_seeds=3, steps=200, pairs=2_000)
 """For a first look, and for the laboratory."""
 
 
