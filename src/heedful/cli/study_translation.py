@@ -98,8 +98,6 @@ def translation(
         "seed": seed,
     }
     asked = {name: value for name, value in asked.items() if value is not None}
-    if sizes is not None:
-        asked["same_clock"] = [max(sizes, default=1)]
     asked["elsewhere"] = {"tuning": tuning} | ({} if model is None else {"model": model})
     settings = study_settings(QUICK if quick else {}, recipe_of(recipe), asked)
     prepare_folder(output)

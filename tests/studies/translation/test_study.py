@@ -20,10 +20,9 @@ from heedful.studies.translation.study import run_study
 from heedful.studies.translation.translator import Translator
 from heedful.tokenization import train_bpe
 
-LEARNING = {"steps": 4, "columns": 512}
+LEARNING = {"steps": 4, "growth": 0.0, "columns": 512}
 TINY = {
     "sizes": (40, 80),
-    "same_clock": (80,),
     "sentences": 12,
     "development": 6,
     "evaluations": 2,

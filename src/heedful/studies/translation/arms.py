@@ -1,12 +1,11 @@
-"""The arms that are trained here: from scratch, and after pretraining as a language model.
+"""The arms that are trained here: from scratch, and after pretraining on text of each language.
 
-Both have one tokenizer and one shape. Pretraining reads each language under the mark that opens
-it in a pair: source texts after `begin`, target texts after `between`. So the two sides of a
-pair begin with marks whose languages are known, and what is left to learn is the translation.
+Both have one tokenizer and one shape, and are trained on the pairs in the same way.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,16 +15,21 @@ import numpy as np
 
 from heedful.data.batches import Batches, bucketed
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.sequences import Sequences, document_sequences, pair_sequences
-from heedful.errors import InputError
-from heedful.model import write_folder
+from heedful.data.sequences import Sequences, pair_sequences
 from heedful.studies.text_training import BEGIN, END, MARKS
 from heedful.studies.translation.corpora import StudyCorpus, TestSet
 from heedful.studies.translation.format import TranslationFormat
+from heedful.studies.translation.pretraining import (
+    joined,
+    parted,
+    restoring_sequences,
+    text_sequences,
+)
 from heedful.studies.translation.runs import (
     Report,
     Trained,
     fastest,
+    keep_model,
     run_name,
     run_to_the_end,
     table_of,
@@ -39,8 +43,6 @@ from heedful.training.evaluation import held_out_loss
 from heedful.training.trained import trained_decoder
 
 TRIAL = "compute.json"
-KEPT_TEXTS = 50
-"""Texts of each language on which pretraining is watched."""
 
 Told = Callable[[str], Report | None]
 """Gets what is trained now; returns what is told of every step."""
@@ -104,14 +106,13 @@ class Workshop:
         setting, name = self.settings.pretraining, "language-model"
         sequences, kept = self._text_sequences()
         feed = self._batches(sequences, setting)
-        steps = min(setting.steps, setting.epochs * len(feed))
-        table = {"arm": name, "texts": len(sequences), **table_of(setting)}
-        config = self._config(setting, steps, self.compute, table)
+        restoring = self.settings.restoring
+        table = {"arm": name, "texts": len(sequences), "restoring": restoring, **table_of(setting)}
+        config = self._config(setting, setting.steps, self.compute, table)
         hooks = Hooks(evaluate=held_out_loss(self._batches(kept, setting)), report=self.told(name))
         data = {"text": self._text_fingerprint()}
-        return run_to_the_end(
-            self.folder / "runs" / run_name(name, config, data), config, feed, hooks, data
-        )
+        folder = self.folder / "runs" / run_name(name, config, data)
+        return run_to_the_end(folder, config, feed, hooks, data)
 
     def on_pairs(
         self, arm: str, pairs: int, *, before: Trained | None = None, steps: int | None = None
@@ -124,17 +125,14 @@ class Workshop:
             sequences = replace(sequences, prompts=np.zeros_like(sequences.prompts))
         feed = self._batches(sequences, setting)
         if steps is None:
-            steps = min(setting.steps, setting.epochs * len(feed))
+            steps = setting.steps_for(pairs / self.settings.sizes[-1])
         table = {"arm": arm, "pairs": pairs, "corpus": self.corpus.name, **table_of(setting)}
         config = self._config(setting, steps, self.compute, table)
         data = {"pairs": used.fingerprint}
         if before is not None:
             data["weights before"] = before.weights
-        folder = (
-            self.folder
-            / "runs"
-            / run_name(f"{arm}-{pairs}".replace(", ", "-").replace(" ", "-"), config, data)
-        )
+        name = "-".join(re.findall(r"\w+", f"{arm} {pairs}"))
+        folder = self.folder / "runs" / run_name(name, config, data)
         hooks = Hooks(
             evaluate=watch(
                 folder, self.corpus.development, self.development, self.tokenizer, self.written
@@ -143,10 +141,7 @@ class Workshop:
             initial=None if before is None else trained_decoder(before.folder).state_dict(),
         )
         made = run_to_the_end(folder, config, feed, hooks, data)
-        model = folder / "model"
-        if not model.is_dir():
-            write_folder(trained_decoder(folder), model, tokenizer=self.tokenizer)
-            self.written.write(model)
+        keep_model(folder, lambda: trained_decoder(folder), self.tokenizer, self.written)
         return made
 
     def _config(
@@ -180,28 +175,27 @@ class Workshop:
 
     def _text_sequences(self) -> tuple[Sequences, Sequences]:
         """Write the texts of both languages, each after its mark; and a few kept to watch."""
-        marks = self.written.marks(self.tokenizer)
-        found: list[tuple[Sequences, Sequences]] = []
-        for text, opening in (
-            (self.corpus.source_text, marks.begin),
-            (self.corpus.target_text, marks.between),
-        ):
-            assert text is not None
-            assert opening is not None
-            whole = document_sequences(
-                text, self.tokenizer.encode_batch, begin=opening, end=marks.end
+        marks, settings = self.written.marks(self.tokenizer), self.settings
+        source, target = self.corpus.source_text, self.corpus.target_text
+        assert source is not None
+        assert target is not None
+        assert marks.begin is not None
+        longest = settings.shape.context
+
+        def plain(text: Documents, opening: int) -> Sequences:
+            return text_sequences(
+                text, self.tokenizer, opening=opening, end=marks.end, longest=longest
             )
-            count = min(KEPT_TEXTS, len(whole) // 10)
-            if not count:
-                raise InputError(text.name, f"holds {len(whole)} texts", expected="at least ten")
-            cut = self.settings.shape.context
-            found.append(
-                (
-                    whole.take(np.arange(count, len(whole))).cut(cut),
-                    whole.take(np.arange(count)).cut(cut),
-                )
+
+        found = [parted(plain(source, marks.begin), source.name)]
+        if settings.restoring:
+            made = restoring_sequences(
+                target, self.tokenizer, marks, longest=longest, seed=settings.seed
             )
-        return _joined([one for one, _ in found]), _joined([other for _, other in found])
+            found.append(parted(made, target.name))
+        else:
+            found.append(parted(plain(target, marks.between), target.name))
+        return joined([one for one, _ in found]), joined([other for _, other in found])
 
     def _text_fingerprint(self) -> str:
         texts = (self.corpus.source_text, self.corpus.target_text)
@@ -223,12 +217,3 @@ def development_feed(
 def has_text(corpus: StudyCorpus) -> bool:
     """Say whether there is text to pretrain on."""
     return isinstance(corpus.source_text, Documents) and isinstance(corpus.target_text, Documents)
-
-
-def _joined(several: list[Sequences]) -> Sequences:
-    lengths = np.concatenate([one.lengths for one in several])
-    return Sequences(
-        tokens=np.concatenate([one.tokens for one in several]),
-        starts=np.concatenate([[0], np.cumsum(lengths)]),
-        prompts=np.concatenate([one.prompts for one in several]),
-    )

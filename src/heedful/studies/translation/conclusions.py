@@ -68,6 +68,12 @@ def _here(
         f"{tuned[0].minutes_before:.2f} minutes before it saw a pair; the one "
         f"{LABELS[SCRATCH]} has not. The minutes of the first count both."
     )
+    if settings.restoring:
+        yield (
+            f"Half of that text, in {corpus.train.languages[1]}, was not only continued: the "
+            "arm restored sentences whose words were left out or moved, so that it knew how to "
+            "write after a source before it had seen one."
+        )
     if any(result.arm == LONGER for result in results):
         yield f"Once more {LABELS[LONGER]}: it spends that time on more passes over the pairs."
     if settings.scratch != settings.fine_tuning:

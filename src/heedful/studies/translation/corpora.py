@@ -99,7 +99,7 @@ def _from_phrasebook(settings: StudySettings) -> StudyCorpus:
         development=_judged("development", book.dev).first(settings.development),
         test=_judged("test", book.test).first(settings.sentences),
         others=tuple(
-            _judged(name, pairs).first(settings.sentences)
+            _judged(name, pairs).first(settings.others)
             for name, pairs in (
                 ("longer than training", book.test_length),
                 ("new combinations of known words", book.test_unseen),

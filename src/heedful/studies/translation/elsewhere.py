@@ -14,13 +14,20 @@ from heedful.data.batches import bucketed
 from heedful.data.corpus import Pairs
 from heedful.data.sequences import Sequences, pair_sequences
 from heedful.errors import InputError
-from heedful.model import Checkpoint, Decoder, open_checkpoint, parameter_count, write_folder
+from heedful.model import Checkpoint, Decoder, open_checkpoint, parameter_count
 from heedful.model.lora import add_lora, merge_lora, trained_count
 from heedful.model.published import PUBLISHED, cached_path, sha256_of
 from heedful.studies.translation.arms import Workshop, development_feed
 from heedful.studies.translation.format import TranslationFormat
 from heedful.studies.translation.records import ELSEWHERE
-from heedful.studies.translation.runs import Trained, run_name, run_to_the_end, table_of, watch
+from heedful.studies.translation.runs import (
+    Trained,
+    keep_model,
+    run_name,
+    run_to_the_end,
+    table_of,
+    watch,
+)
 from heedful.studies.translation.settings import Elsewhere
 from heedful.tokenization import Tokenizer
 from heedful.training import Hooks, Optimiser, Schedule, TrainingConfig, checkpoint
@@ -90,6 +97,10 @@ class Visitor:
         """How many it has."""
         return parameter_count(self.checkpoint.config)
 
+    def check(self) -> None:
+        """Refuse a model that cannot be used, before anything is trained."""
+        self.written.marks(self.tokenizer)
+
     def trained(self) -> int:
         """How many are trained."""
         if self.settings.tuning == "full":
@@ -103,8 +114,7 @@ class Visitor:
         setting, workshop = self.settings, self.workshop
         used = workshop.corpus.first(pairs)
         feed = bucketed(self._sequences(used), columns=setting.columns, seed=workshop.settings.seed)
-        steps = min(setting.steps, setting.epochs * len(feed))
-        config = self._config(pairs, steps)
+        config = self._config(pairs, setting.steps)
         data = {"pairs": used.fingerprint, **self._hashes}
         folder = workshop.folder / "runs" / run_name(f"{ELSEWHERE}-{pairs}", config, data)
         development = workshop.corpus.development.first(WATCHED)
@@ -121,9 +131,7 @@ class Visitor:
             adapt=self._adapt if setting.tuning == "lora" else None,
         )
         made = run_to_the_end(folder, config, feed, hooks, data)
-        if not (folder / "model").is_dir():
-            write_folder(self._tuned(folder), folder / "model", tokenizer=self.tokenizer)
-            self.written.write(folder / "model")
+        keep_model(folder, lambda: self._tuned(folder), self.tokenizer, self.written)
         return made
 
     @cached_property

@@ -25,10 +25,12 @@ class Meter:
         scratch, tuning, text = settings.scratch, settings.fine_tuning, settings.pretraining
         self.work["language-model"] = text.steps * text.columns
         for pairs in settings.sizes:
-            self.work[f"{SCRATCH}, {pairs:,} pairs"] = scratch.steps * scratch.columns
-            self.work[f"{HERE}, {pairs:,} pairs"] = tuning.steps * tuning.columns
-        for pairs in settings.same_clock:
-            self.work[f"{LONGER}, {pairs:,} pairs"] = 2 * scratch.steps * scratch.columns
+            share = pairs / settings.sizes[-1]
+            self.work[f"{SCRATCH}, {pairs:,} pairs"] = scratch.steps_for(share) * scratch.columns
+            self.work[f"{HERE}, {pairs:,} pairs"] = tuning.steps_for(share) * tuning.columns
+        for pairs in settings.clocked:
+            both = self.work["language-model"] + self.work.get(f"{HERE}, {pairs:,} pairs", 0.0)
+            self.work[f"{LONGER}, {pairs:,} pairs"] = both
         if settings.elsewhere.model:
             large = settings.elsewhere
             self.rest = AS_SLOW * large.steps * large.columns

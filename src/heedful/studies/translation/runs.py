@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from heedful.model import Decoder
+from heedful.model import Decoder, write_folder
 from heedful.model.settings import Settings
 from heedful.studies.translation.corpora import TestSet
-from heedful.studies.translation.format import TranslationFormat
+from heedful.studies.translation.format import FILE, TranslationFormat
 from heedful.studies.translation.records import CurvePoint, Sample
 from heedful.studies.translation.scoring import bleu_of
 from heedful.studies.translation.translator import Translator
@@ -52,6 +52,8 @@ class Trained:
     """What the training wrote at its end."""
     minutes: float
     """Of training, over all the times it was gone on with; evaluations are not counted."""
+    processor: float
+    """Seconds of processors in that time: less at the mercy of what else the machine does."""
     curve: tuple[CurvePoint, ...]
     computed_as: str
 
@@ -84,16 +86,31 @@ def run_to_the_end(
                 raise KeyboardInterrupt
             sys.exit(128 + int(signal.Signals[result.stopped_by]))
     written = run.read(RESULT)
-    minutes, curve = _clock(folder, written)
+    minutes, processor, curve = _clock(folder, written)
     choices = run.read(MANIFEST)["choices"]
     lanes = "" if choices["lanes"] == 1 else f", {choices['lanes']} lanes"
     return Trained(
         folder=folder,
         result=written,
         minutes=minutes,
+        processor=processor,
         curve=curve,
         computed_as=f"{choices['precision']}{lanes}",
     )
+
+
+def keep_model(
+    folder: Path,
+    trained: Callable[[], Decoder],
+    tokenizer: Tokenizer,
+    written: TranslationFormat,
+) -> None:
+    """Put the decoder of a finished run beside its tokenizer and its format, unless it is there."""
+    model = folder / "model"
+    if not model.is_dir():
+        write_folder(trained(), model, tokenizer=tokenizer)
+    if not (model / FILE).is_file():
+        written.write(model)
 
 
 def fastest(config: TrainingConfig, feed: Feed, keep: Path) -> Compute:
@@ -185,20 +202,15 @@ def _is_finished(run: RunFolder) -> bool:
     return bool(run.read(RESULT).get("finished"))
 
 
-def _clock(folder: Path, result: dict[str, Any]) -> tuple[float, tuple[CurvePoint, ...]]:
-    """Return the minutes of a training, and where its evaluations were on that clock.
+def _clock(folder: Path, result: dict[str, Any]) -> tuple[float, float, tuple[CurvePoint, ...]]:
+    """Return the minutes of a training, its processor seconds, and its evaluations on the clock.
 
     A run that was gone on with counts from 0 again: the parts are added up.
     """
-    steps, seconds, before, last = [0], [0.0], 0.0, 0.0
-    for line in read_metrics(folder):
-        if "seconds" not in line:
-            continue
-        if line["seconds"] < last:
-            before += last
-        last = line["seconds"]
-        steps.append(line["step"])
-        seconds.append(before + last)
+    lines = [line for line in read_metrics(folder) if "seconds" in line]
+    steps = [0, *(line["step"] for line in lines)]
+    seconds = _added_up([line["seconds"] for line in lines])
+    processor = _added_up([line["processor_seconds"] for line in lines])
     looked = [(entry["step"], entry["values"]) for entry in result["evaluations"]]
     # An evaluation stands on the clock of every step after it.
     spent = [sum(v.get("seconds", 0.0) for at, v in looked if at < step) for step in steps]
@@ -212,7 +224,22 @@ def _clock(folder: Path, result: dict[str, Any]) -> tuple[float, tuple[CurvePoin
         )
         for step, values in looked
     )
-    return float(net[-1]) / 60, curve
+    share = processor[-1] / max(seconds[-1], 1e-9)
+    return float(net[-1]) / 60, float(net[-1]) * share, curve
+
+
+def _added_up(readings: Sequence[float]) -> list[float]:
+    """Return the readings of a clock that began again after interruptions, as one clock.
+
+    >>> _added_up([1.0, 2.0, 0.5, 1.0])
+    [0.0, 1.0, 2.0, 2.5, 3.0]
+    """
+    made, before, last = [0.0], 0.0, 0.0
+    for reading in readings:
+        before += last if reading < last else 0.0
+        last = reading
+        made.append(before + reading)
+    return made
 
 
 def _keep_samples(path: Path, step: int, texts: Sequence[str]) -> None:

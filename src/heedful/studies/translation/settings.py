@@ -29,10 +29,13 @@ class Shape(Settings):
     """The decoder that is trained here, twice: from scratch, and after pretraining."""
 
     width: PositiveInt = 128
-    layers: PositiveInt = 4
+    """Of the residual stream."""
+    layers: PositiveInt = 3
+    """Blocks."""
     heads: PositiveInt = 4
-    hidden: PositiveInt = 352
-    """Of the SwiGLU part."""
+    """Of each block."""
+    hidden: PositiveInt = 256
+    """Width of the SwiGLU part."""
     dropout: Share = 0.1
     """Of embeddings and of what each part adds; attention weights are left alone."""
     context: PositiveInt = 160
@@ -45,7 +48,7 @@ class Shape(Settings):
             context=self.context,
             width=self.width,
             layers=self.layers,
-            attention=Attention(heads=self.heads),
+            attention=Attention(heads=self.heads, qk_norm=True),
             feed_forward=FeedForward(activation="swiglu", width=self.hidden),
             norm=Norm(kind="rms"),
             positions=Rotary(),
@@ -57,20 +60,31 @@ class Learning(Settings):
     """One training."""
 
     steps: PositiveInt
-    """At most."""
-    epochs: PositiveInt = 1_000
-    """Passes over the data, at most: few pairs need fewer steps."""
-    columns: PositiveInt = 2_048
+    """With all the data."""
+    growth: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
+    """With n of N pairs, steps × (n/N)^growth are taken: fewer, and yet more passes."""
+    columns: PositiveInt = 1_024
     """Tokens of a batch, at most."""
     batches: PositiveInt = 12
     """Of an epoch, at least: few pairs come in small batches, so that there are steps enough."""
     learning_rate: PositiveFloat = 5e-3
+    """Of AdamW: embeddings and gains."""
     matrix_learning_rate: PositiveFloat = 1e-2
-    """Of Muon."""
+    """Of Muon: the matrices of the blocks."""
     weight_decay: Annotated[float, Field(ge=0.0)] = 0.05
+    """Of both."""
     label_smoothing: Share = 0.0
+    """Share of each target that is spread over the vocabulary."""
     whole: bool = False
     """Whether the source is learned too, not only its translation."""
+
+    def steps_for(self, share: float) -> int:
+        """Return the steps for a share of the data.
+
+        >>> Learning(steps=600).steps_for(0.25)
+        300
+        """
+        return max(round(self.steps * share**self.growth), 1)
 
 
 class Elsewhere(Settings):
@@ -79,13 +93,15 @@ class Elsewhere(Settings):
     model: str | None = None
     """A published name, a folder, or a file of weights. None: no such arm."""
     tuning: Literal["lora", "full"] = "lora"
+    """Small additions beside frozen weights, or everything."""
     rank: PositiveInt = 16
     """Of LoRA."""
     steps: PositiveInt = 60
-    epochs: PositiveInt = 10
+    """At every size."""
     columns: PositiveInt = 768
     """Tokens of a batch."""
     learning_rate: PositiveFloat = 1e-3
+    """Of AdamW."""
     sizes: tuple[PositiveInt, ...] = ()
     """Numbers of pairs; none: the sizes of the study."""
     sentences: PositiveInt = 150
@@ -111,22 +127,29 @@ class StudySettings(Settings):
     """Numbers of pairs, ascending."""
     sentences: PositiveInt = 500
     """Test sentences, at most."""
-    development: PositiveInt = 100
+    others: PositiveInt = 200
+    """Sentences of each further test set, at most."""
+    development: PositiveInt = 60
     """Sentences that are translated during training."""
-    evaluations: PositiveInt = 5
+    evaluations: PositiveInt = 4
     """Looks at the development sentences in each training."""
-    same_clock: tuple[PositiveInt, ...] = (8_000,)
-    """Sizes at which scratch is also trained for as long as pretraining and fine-tuning take."""
+    same_clock: tuple[PositiveInt, ...] | None = None
+    """Sizes at which scratch is also trained for as long as the other arm takes in all. None: the
+    middle one of the sizes."""
     vocabulary: PositiveInt = 2_000
     """Ids of the byte pairs that both arms share."""
     shape: Shape = Shape()
-    scratch: Learning = Learning(steps=500, epochs=60)
-    pretraining: Learning = Learning(steps=500, columns=4_096)
-    fine_tuning: Learning = Learning(steps=500, epochs=60)
+    scratch: Learning = Learning(steps=600)
+    pretraining: Learning = Learning(steps=250, columns=2_048)
+    fine_tuning: Learning = Learning(steps=600)
+    restoring: bool = True
+    """Whether pretraining restores jumbled sentences of the target language; else it only
+    continues them."""
     texts: PositiveInt = 20_000
     """Sentences of pretraining text in each language, of the phrasebook's."""
     elsewhere: Elsewhere = Elsewhere()
     seed: NonNegativeInt = 0
+    """Of the phrasebook, the order of the pairs and the first weights."""
 
     def model_post_init(self, _context: object) -> None:
         """Check the settings against one another."""
@@ -135,6 +158,13 @@ class StudySettings(Settings):
                 "sizes",
                 f"are {', '.join(map(str, self.sizes)) or 'none'}",
                 expected="different numbers of pairs, ascending",
+            )
+        strange = sorted({*self.elsewhere.sizes, *self.clocked} - set(self.sizes))
+        if strange:
+            raise ConfigError(
+                "elsewhere.sizes" if strange[0] in self.elsewhere.sizes else "same_clock",
+                f"has {strange[0]:,} pairs",
+                expected=f"some of the sizes of the study: {', '.join(map(str, self.sizes))}",
             )
         if self.monolingual and len(self.monolingual) != 2:
             raise ConfigError(
@@ -150,10 +180,16 @@ class StudySettings(Settings):
                 way_out="give --corpus too",
             )
 
+    @property
+    def clocked(self) -> tuple[int, ...]:
+        """The sizes of `scratch, same clock`."""
+        if self.same_clock is None:
+            return (self.sizes[len(self.sizes) // 2],)
+        return self.same_clock
+
 
 QUICK: dict[str, Any] = {
     "sizes": (200, 400),
-    "same_clock": (400,),
     "sentences": 60,
     "development": 20,
     "evaluations": 2,

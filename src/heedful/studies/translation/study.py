@@ -95,7 +95,7 @@ def run_study(
     workshop = Workshop(settings, corpus, output, meter.told)
     visitor = Visitor(settings.elsewhere, workshop) if settings.elsewhere.model else None
     if visitor is not None:
-        assert visitor.written  # a model that cannot be used is refused before any training
+        visitor.check()
     entries: dict[tuple[str, int], _Entry] = {}
     results: list[ArmResult] = []
     comparisons: list[Comparison] = []
@@ -163,9 +163,9 @@ def _entries(workshop: Workshop, visitor: Visitor | None, meter: Meter) -> Itera
         for pairs in settings.sizes:
             tuned = workshop.on_pairs(HERE, pairs, before=before)
             yield entry(HERE, pairs, tuned, before)
-            if pairs in settings.same_clock:
+            if pairs in settings.clocked:
                 alone = scratch[pairs]
-                times = (before.minutes + tuned.minutes) / alone.minutes
+                times = (before.processor + tuned.processor) / alone.processor
                 steps = max(round(times * int(alone.result["step"])), 1)
                 yield entry(LONGER, pairs, workshop.on_pairs(LONGER, pairs, steps=steps), None)
     if visitor is not None:
