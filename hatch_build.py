@@ -96,7 +96,8 @@ def which(program: str) -> str | None:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the last lines that a failed command said, or the error itself."""
+    """Return what a failed command named as its error, or the error itself."""
     said = getattr(error, "stdout", None) or str(error)
     lines = [line.strip() for line in str(said).splitlines() if line.strip()]
-    return " / ".join(lines[-3:])[:400]
+    named = [line for line in lines if "error" in line.lower() and len(line) > len("npm error")]
+    return " / ".join((named or lines)[:3])[:400]

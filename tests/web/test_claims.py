@@ -42,7 +42,6 @@ query = "k_a"
 where = { n = 3 }
 expect = [
     "sum(alpha_i, i) = 1",
-    "alpha_a >= 0",
 ]
 """
 
