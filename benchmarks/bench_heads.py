@@ -87,15 +87,15 @@ def main() -> None:
                 "trace, layer by layer": lambda: subject.decoder.visit(tokens, lambda *_: None),
             }
         )
+    plain = passes["plain forward"]
+    for name, seconds in passes.items():
+        print(f"{name:<24}{seconds:>8.2f} s{seconds / plain:>8.2f} x", flush=True)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.perf_counter()
     record = study_subject(subject, effort=Effort(robustness=6.0, predictable=60.0, margins=256))
     total = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     heads = sum(value for name, value in record.seconds.items() if name != "predictable tokens")
-    plain = passes["plain forward"]
-    for name, seconds in passes.items():
-        print(f"{name:<24}{seconds:>8.2f} s{seconds / plain:>8.2f} x")
     for name, seconds in record.seconds.items():
         print(f"{name:<24}{seconds:>8.2f} s")
     print(f"{'the heads, in all':<24}{heads:>8.2f} s   (limit {LIMIT:.0f} s)")
