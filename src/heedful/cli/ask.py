@@ -27,9 +27,9 @@ def ask(
 
     Examples:
 
-        heed ask runs/knowledge "Where was Alda Macalworth born?"
-        heed ask runs/knowledge --file questions.txt --json
-        echo "Where was Alda Macalworth born?" | heed ask runs/knowledge
+        heed ask study-knowledge "Where was Alda Macalworth born?"
+        heed ask study-knowledge --file questions.txt --json
+        echo "Where was Alda Macalworth born?" | heed ask study-knowledge
     """
     asked = _questions(questions, file)
     from heedful.report.knowledge_views import ask_tables
@@ -54,7 +54,7 @@ def _questions(given: tuple[str, ...], file: Path | None) -> list[str]:
         raise InputError(
             "question",
             "is missing",
-            way_out='for instance: heed ask runs/knowledge "Where was Alda Macalworth born?"',
+            way_out='for instance: heed ask study-knowledge "Where was Alda Macalworth born?"',
         )
     else:
         found = [line for line in _standard_input().split("\n") if line.strip()]

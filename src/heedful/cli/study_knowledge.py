@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from heedful.cli.output import JsonFlag, show
 from heedful.cli.progress import progress
-from heedful.errors import InputError
+from heedful.cli.study_translation import prepare_folder
+from heedful.errors import InputError, RunError
 
 if TYPE_CHECKING:
-    from heedful.studies.knowledge.corpus import KnowledgeCorpus
-    from heedful.studies.knowledge.study import StudyPlan
-else:  # these classes live beside torch, which is loaded only when a study runs
-    KnowledgeCorpus = StudyPlan = Any
+    from heedful.studies.knowledge.records import KnowledgeStudy
+
+RECORD, REPORT = "knowledge.json", "report.html"
 
 
 def knowledge(
@@ -28,21 +28,23 @@ def knowledge(
     ] = None,
     dev: Annotated[Path | None, Parameter(help="Questions that are asked, alike.")] = None,
     recipe: Annotated[
-        Literal["ours", "course"], Parameter(help="How files are learned.")
+        Literal["ours", "cues", "course"],
+        Parameter(
+            help="How files are learned: with questions that a reader writes from the text, "
+            "without them, or as the course does."
+        ),
     ] = "ours",
     objective: Annotated[
         Literal["spans", "next"] | None,
         Parameter(help="Pretrain on corrupted spans, or on the next token. [default: spans]"),
     ] = None,
-    minutes: Annotated[
-        float | None, Parameter(help="Time for each pretraining, about.")
-    ] = None,
+    minutes: Annotated[float | None, Parameter(help="Time for each pretraining, about.")] = None,
     steps: Annotated[int | None, Parameter(help="Steps of each pretraining.")] = None,
     seeds: Annotated[int | None, Parameter(help="Decoders for each arm.")] = None,
     error_rate: Annotated[
         float, Parameter(help="Share of wrong answers that is allowed before it says nothing.")
     ] = 0.1,
-    output: Annotated[Path, Parameter(help="Folder of the study.")] = Path("runs/knowledge"),
+    output: Annotated[Path, Parameter(help="Folder of the study.")] = Path("study-knowledge"),
     seed: Annotated[int, Parameter(help="Decides people, weights and order.")] = 0,
     quick: Annotated[
         bool, Parameter(help="Only try the machinery, in seconds; the figures say nothing.")
@@ -59,10 +61,10 @@ def knowledge(
         heed study knowledge
         heed study knowledge --quick --json
         heed study knowledge --pretrain wiki.txt --train birth_places_train.tsv --dev birth_dev.tsv
-        heed study knowledge --objective next --output runs/next
+        heed study knowledge --objective next --output study-next
     """
     _check(pretrain, train, dev, minutes, steps, seeds, error_rate, seed)
-    _prepare(output)
+    prepare_folder(output)
     from heedful.report.knowledge_views import knowledge_tables
     from heedful.studies.knowledge.plans import plan_for
     from heedful.studies.knowledge.study import knowledge_study
@@ -83,7 +85,11 @@ def knowledge(
     )
     with progress("knowledge: pretrain, fine-tune, ask") as step:
         record = knowledge_study(corpus, plan, output, step)
+    _keep(record, output)
     show(record, knowledge_tables, json=json)
+    if not json:
+        print(f"The report is at {output / REPORT}, the record at {output / RECORD}")
+        print(f'Ask its model: heed ask {output} "Where was … born?"')
     return 0
 
 
@@ -118,13 +124,15 @@ def _check(
         raise InputError("--seed", f"is {seed}", expected="0 to 2³¹ − 1")
 
 
-def _prepare(output: Path) -> None:
-    if output.exists() and not output.is_dir():
-        raise InputError("--output", f"{output} is a file", expected="a folder")
+def _keep(record: KnowledgeStudy, output: Path) -> None:
+    """Write a page with the section of the study alone."""
+    from heedful.report.knowledge_section import knowledge_section
+    from heedful.report.lab_record import PartRecord, write_report
+
+    section = knowledge_section(record, 60.0 * record.minutes, folder=str(output))
     try:
-        output.mkdir(parents=True, exist_ok=True)
+        write_report(output, [PartRecord.of(section, record)])
     except OSError as error:
-        raise InputError(
-            "--output", f"{output} cannot be made ({error.strerror})",
-            way_out="choose another folder",
-        ) from None  # fmt: skip
+        raise RunError(
+            str(output), f"could not be written ({error.strerror})", way_out="make room"
+        ) from None

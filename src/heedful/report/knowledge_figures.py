@@ -10,6 +10,7 @@ from heedful.report.drawing import (
     BLUE,
     GREEN,
     GREY,
+    INK,
     MARKER,
     ORANGE,
     PALETTE,
@@ -228,9 +229,9 @@ def _draw_groups(axes: Axes, effect: GroupEffect) -> None:
     axes.grid(visible=False)
     for row, column in np.ndindex(*shares.shape):
         if shares[row, column] >= 0.005:
-            dark = shares[row, column] > 0.55
+            ink = "white" if shares[row, column] > 0.55 else INK
             axes.annotate(f"{100 * shares[row, column]:.0f}", (column, row), ha="center",
-                          va="center", fontsize=8, color="white" if dark else "#1f2430")  # fmt: skip
+                          va="center", fontsize=8, color=ink)  # fmt: skip
     axes.set_xticks(range(len(effect.places)), effect.places, rotation=35, ha="right", fontsize=9)
     axes.set_yticks(range(len(effect.groups)), effect.groups, fontsize=9)
     axes.set(xlabel="group of the answer (%)", ylabel="group of the name")

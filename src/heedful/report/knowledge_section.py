@@ -18,13 +18,15 @@ from heedful.studies.knowledge.records import KnowledgeStudy
 COMMAND = "heed study knowledge"
 
 
-def knowledge_section(record: KnowledgeStudy, seconds: float) -> Section:
-    """Tell a knowledge study."""
+def knowledge_section(
+    record: KnowledgeStudy, seconds: float, *, folder: str = "study-knowledge"
+) -> Section:
+    """Tell a knowledge study that lies in a folder."""
     blocks = [
         _contrast(record),
         _labels(record),
         _signals(record),
-        _calibration(record),
+        _calibration(record, folder),
         _names(record),
         _storage(record),
     ]
@@ -113,8 +115,7 @@ def _signals(record: KnowledgeStudy) -> Block | None:
     if not record.auroc:
         return None
     rows = tuple(
-        (one.signal, f"{one.auroc:.3f}", f"{one.low:.3f} to {one.high:.3f}")
-        for one in record.auroc
+        (one.signal, f"{one.auroc:.3f}", f"{one.low:.3f} to {one.high:.3f}") for one in record.auroc
     )
     first = record.auroc[0]
     return Block(
@@ -134,7 +135,7 @@ def _signals(record: KnowledgeStudy) -> Block | None:
     )
 
 
-def _calibration(record: KnowledgeStudy) -> Block:
+def _calibration(record: KnowledgeStudy, folder: str) -> Block:
     risk = record.risk_coverage
     before, after = record.calibration
     cost = (
@@ -160,7 +161,7 @@ def _calibration(record: KnowledgeStudy) -> Block:
                 "first.",
             ),
         ),
-        command='heed ask runs/knowledge "Where was Alda Macalworth born?"',
+        command=f'heed ask {folder} "{record.answers[0].question}"',
     )
 
 

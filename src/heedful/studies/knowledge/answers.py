@@ -25,7 +25,7 @@ from heedful.data.biographies import QUESTION_PHRASINGS
 from heedful.generation import FastStep, Greedy, Sampling, Stops, generate
 from heedful.model import Decoder
 from heedful.studies.knowledge.corpus import Asked
-from heedful.studies.knowledge.pipeline import MASK, END, known_id
+from heedful.studies.knowledge.pipeline import END, MASK, known_id
 from heedful.tokenization import Tokenizer
 
 SIGNALS = ("probability", "margin", "entropy", "samples", "rephrasing", "attention")
@@ -152,9 +152,7 @@ class Answerer:
         agreed = np.zeros(len(asked))
         for phrasing in others:
             again = self.replies([phrasing.format(n=one.name) for one in asked])
-            agreed += [
-                new.text == reply.text for new, reply in zip(again, replies, strict=True)
-            ]
+            agreed += [new.text == reply.text for new, reply in zip(again, replies, strict=True)]
         return agreed / len(others)
 
     @torch.no_grad()

@@ -11,7 +11,7 @@ asked the same ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from heedful.model import parameter_count
 from heedful.studies.knowledge.answers import Answerer, Reply, answer_room
 from heedful.studies.knowledge.baselines import baseline_answers, wilson
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
+from heedful.studies.knowledge.learning_curve import CurveWatch, curve_of
 from heedful.studies.knowledge.pipeline import Material, Trained, fine_tune, pretrain
 from heedful.studies.knowledge.recipe import PositionKind
 from heedful.studies.knowledge.records import Arm
@@ -89,6 +90,7 @@ def train_arm(
         parameters=parameter_count(trained.decoder.config),
         held_out_accuracy=float(held_out.mean()),
     )
+    record = replace(record, curve=curve_of(trained.before))
     return TrainedArm(record=record, trained=trained, answerer=answerer, replies=replies)
 
 
@@ -119,15 +121,15 @@ def mean_interval(right: Bool[np.ndarray, "seeds questions"], seed: int = 0) -> 
     return (float(low), float(high)) if spread else (floor, ceiling)
 
 
-def _trained(
-    plan: ArmPlan, material: Material, folder: Path, seed: int, meter: Meter
-) -> Trained:
+def _trained(plan: ArmPlan, material: Material, folder: Path, seed: int, meter: Meter) -> Trained:
     *before, last = labels_of(plan, seed)
     first = None
     if before:
+        points = material.recipe.curve
+        watch = CurveWatch(material) if points else None
         first = pretrain(
             material, folder, label=before[0], positions=plan.positions, seed=seed,
-            report=meter(before[0]),
+            report=meter(before[0]), evaluate=watch, evaluations=max(points, 1),
         )  # fmt: skip
     return fine_tune(
         material, folder, label=last, positions=plan.positions, after=first, seed=seed,

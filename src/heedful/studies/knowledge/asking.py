@@ -28,7 +28,7 @@ from heedful.tokenization import Tokenizer
 from heedful.training import trained_decoder
 from heedful.training.durable import json_bytes, replace_bytes
 
-ASK, STUDY = "ask.json", "study.json"
+ASK, STUDY = "ask.json", "knowledge.json"
 TOKENIZER, DOCUMENTS = "tokenizer.json", "documents.txt"
 QUESTIONS, PEOPLE = "questions.tsv", "people.tsv"
 KIND = "heedful knowledge study"

@@ -1,8 +1,8 @@
 """Answers without a model: what an arm has to beat, and what it could reach.
 
-    most frequent   the answer that fine-tuning shows most often, whatever is asked
-    name only       naive Bayes over character n-grams of the name: it knows how names sound
-    retrieval       looks the name up in the pretraining text: what can be known from it
+most frequent   the answer that fine-tuning shows most often, whatever is asked
+name only       naive Bayes over character n-grams of the name: it knows how names sound
+retrieval       looks the name up in the pretraining text: what can be known from it
 """
 
 from __future__ import annotations

@@ -31,6 +31,8 @@ NEVER = 1.0 + 1e-9
 
 Confidences = Float64[np.ndarray, " answers"]
 Outcomes = Bool[np.ndarray, " answers"]
+Judged = tuple[Float64[np.ndarray, " _"], Bool[np.ndarray, " _"]]
+"""Confidences and outcomes of one part of the questions."""
 
 
 def best_temperature(
@@ -131,8 +133,8 @@ def choose_threshold(confidence: Confidences, right: Outcomes, wanted_error: flo
 
 
 def risk_coverage(
-    held_out: tuple[Confidences, Outcomes],
-    test: tuple[Confidences, Outcomes],
+    held_out: Judged,
+    test: Judged,
     wanted_error: float,
 ) -> RiskCoverage:
     """Choose a threshold on held-out answers and measure it on those of the test."""

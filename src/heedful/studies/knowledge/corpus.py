@@ -88,19 +88,30 @@ class KnowledgeCorpus:
 
 
 def embedded(
-    people: int, *, seed: int = 0, phrasings: int = 4, exposures: int = 4
+    people: int,
+    *,
+    seed: int = 0,
+    phrasings: int = 4,
+    exposures: int = 4,
+    unseen_share: float = 0.25,
+    sentences: int | None = None,
 ) -> KnowledgeCorpus:
     """Return the biographies of that many people as a corpus to learn from.
+
+    `sentences` cuts every document after so many; the first one says the birth place.
 
     >>> corpus = embedded(200)
     >>> len(corpus.train), len(corpus.held_out), len(corpus.test)
     (100, 30, 70)
     """
-    book = biographies(people, seed=seed, phrasings=phrasings, exposures=exposures)
-    text = Documents(name="biographies", texts=book.documents)
+    book = biographies(
+        people, seed=seed, phrasings=phrasings, exposures=exposures, unseen_share=unseen_share
+    )
+    documents = tuple(_beginning(document, sentences) for document in book.documents)
+    text = Documents(name="biographies", texts=documents)
     return KnowledgeCorpus(
         name=f"biographies of {people} people",
-        documents=book.documents,
+        documents=documents,
         train=_asked(book, "finetune"),
         held_out=_asked(book, "dev"),
         test=_asked(book, "test"),
@@ -110,11 +121,14 @@ def embedded(
     )
 
 
-def from_files(pretrain: Path, train: Path, dev: Path, *, held_out: int = 200) -> KnowledgeCorpus:
+def from_files(
+    pretrain: Path, train: Path, dev: Path, *, held_out: int | None = None
+) -> KnowledgeCorpus:
     """Read documents, one a line, and two files of `question TAB answer`.
 
     `dev` is the test. A question that stands in both files leaves the training part; so many
-    training questions, spread evenly, are held out to choose temperature and threshold on.
+    training questions, spread evenly, are held out to choose temperature and threshold on (one
+    in ten where no number is given).
     """
     whole = read_text(pretrain)
     text = whole.without_empty()
@@ -128,6 +142,7 @@ def from_files(pretrain: Path, train: Path, dev: Path, *, held_out: int = 200) -
             f"{train.name}: {shared} question{'s' if shared > 1 else ''} that {dev.name} asks too "
             "left out of training"
         )
+    held_out = max(len(kept) // 10, 1) if held_out is None else held_out
     if not 1 <= held_out < len(kept):
         raise InputError(
             "held_out",
@@ -171,6 +186,13 @@ def pointed_place(name: str) -> str | None:
             if family in made:
                 return place
     return None
+
+
+def _beginning(document: str, sentences: int | None) -> str:
+    parts = document.split(". ")
+    if sentences is None or sentences >= len(parts):
+        return document
+    return ". ".join(parts[:sentences]) + "."
 
 
 def _asked(book: Biographies, split: str) -> tuple[Asked, ...]:
@@ -226,7 +248,5 @@ def _known_from_text(question: str, answer: str, evidence: Evidence) -> Asked:
 
 
 def _fingerprint(book: Biographies) -> str:
-    lines: Sequence[str] = [
-        f"{one.split}\t{one.question}\t{one.answer}" for one in book.questions
-    ]
+    lines: Sequence[str] = [f"{one.split}\t{one.question}\t{one.answer}" for one in book.questions]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

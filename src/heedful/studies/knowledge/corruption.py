@@ -24,9 +24,12 @@ import numpy as np
 from heedful.data.sequences import Encode, Sequences
 from heedful.errors import InputError
 
-Spans = Literal["random", "facts"]
+Spans = Literal["random", "facts", "cues"]
+"""Anything; names, places and dates; or such a phrase after its cue alone (`cues.py`)."""
 SHORTEST = 4
 """Tokens that the course leaves of a document at least."""
+KEPT = 7 / 8
+"""Share of the context that it leaves at most: 112 characters of 128."""
 _WORD = r"[A-Z0-9\u00c0-\u00de](?:[\w'’.-]*\w)?"
 _FACT = re.compile(rf"{_WORD}(?: {_WORD})*")
 _OPENINGS = {"He", "She", "It", "The", "His", "Her", "On", "In", "By", "For", "Today", "A", "An"}
@@ -58,7 +61,8 @@ def corrupted(
         raise InputError("longest", f"is {longest}", expected=f"at least {SHORTEST + 3}")
     draw = np.random.default_rng(np.random.SeedSequence([seed, 7]))
     if spans == "random":
-        parts = _random_parts(encode(documents), longest - 2, variants, draw)
+        room = max(min(longest - 2, int(longest * KEPT)), SHORTEST)
+        parts = _random_parts(encode(documents), room, variants, draw)
     else:
         parts = _fact_parts(documents, encode, longest - 2, variants, draw)
     rows, prompts = [], []

@@ -68,7 +68,8 @@ def edit_distances(name: str, others: Sequence[str]) -> Int[np.ndarray, " others
             now[:, column] = np.minimum(best[:, column - 1], now[:, column - 1] + 1)
         before = now
     lengths = np.array([len(other) for other in others], dtype=int)
-    return before[np.arange(len(others)), lengths]
+    found: Int[np.ndarray, " others"] = before[np.arange(len(others)), lengths]
+    return found
 
 
 def shared_tokens(name: Sequence[int], others: Sequence[Sequence[int]]) -> list[float]:

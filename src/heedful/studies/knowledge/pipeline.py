@@ -10,7 +10,7 @@ import hashlib
 import json
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +22,11 @@ from heedful.data.packing import one_in_each_row
 from heedful.data.sequences import Sequences, document_sequences
 from heedful.errors import InputError, RunError
 from heedful.model import Decoder
+from heedful.studies.knowledge.budget import steps_within
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
 from heedful.studies.knowledge.corruption import corrupted
+from heedful.studies.knowledge.cues import cue_sequences, cue_texts
+from heedful.studies.knowledge.reader import self_questions
 from heedful.studies.knowledge.recipe import PositionKind, Recipe
 from heedful.tokenization import Tokenizer, learn_tokenizer
 from heedful.training import Hooks, TrainingConfig, resume, train, trained_decoder
@@ -35,7 +38,7 @@ MASK, END = "⁇", "□"
 """The marks of the course: what was taken out, and where a text ends."""
 
 
-class StudyStopped(RunError):
+class StudyStoppedError(RunError):
     """A signal ended the study between two steps; what was trained is kept."""
 
     def __init__(self, run: Path, name: str) -> None:
@@ -85,6 +88,8 @@ class Trained:
     """Of the first; 0 where there was none."""
     evaluations: tuple[Evaluation, ...]
     """Of the last stage."""
+    before: tuple[Evaluation, ...] = ()
+    """Of the pretraining before it."""
 
 
 def prepare(corpus: KnowledgeCorpus, recipe: Recipe, *, seed: int = 0) -> Material:
@@ -95,6 +100,8 @@ def prepare(corpus: KnowledgeCorpus, recipe: Recipe, *, seed: int = 0) -> Materi
     texts += [one.answer for one in corpus.train]
     if recipe.tokenizer == "bpe":
         texts = [*corpus.documents, *(one.question for one in corpus.train)]
+        if recipe.spans == "cues":
+            texts += cue_texts(corpus.documents)
     tokenizer = learn_tokenizer(
         recipe.tokenizer,
         texts,
@@ -112,8 +119,12 @@ def prepare(corpus: KnowledgeCorpus, recipe: Recipe, *, seed: int = 0) -> Materi
             way_out="set it higher",
         )
     learned = _document_sequences(corpus, recipe, tokenizer, seed)
+    mixed = questions
+    if recipe.self_questions:
+        written = self_questions(corpus.documents, corpus.train)
+        mixed = joined(mixed, question_sequences(written, tokenizer, mask=mask, end=end))
     for _ in range(recipe.questions_mixed):
-        learned = joined(learned, questions)
+        learned = joined(learned, mixed.without_longer(recipe.context))
     return Material(
         corpus=corpus,
         recipe=recipe,
@@ -138,6 +149,10 @@ def pretrain(
     recipe = material.recipe
     model = recipe.shape.config(material.tokenizer.size, recipe.context, positions)
     config = recipe.training(recipe.pretraining, model, len(material.documents), seed)
+    if recipe.pretraining.minutes is not None:
+        steps = steps_within(recipe.pretraining.minutes, config, material.documents, folder / label)
+        stage = recipe.pretraining.changed(steps=steps)
+        config = recipe.training(stage, model, len(material.documents), seed)
     config = config.changed(evaluate_every=max(config.steps // evaluations, 1))
     hooks = Hooks(report=report, evaluate=evaluate)
     run = _trained(config, material.documents, folder, label, material.corpus.hashes, hooks)
@@ -158,13 +173,15 @@ def fine_tune(
     """Teach a decoder to answer: a pretrained one, or a new one."""
     recipe = material.recipe
     model = recipe.shape.config(material.tokenizer.size, recipe.context, positions)
-    config = recipe.training(recipe.finetuning, model, len(material.questions), seed)
+    stage = recipe.finetuning if after is not None else recipe.alone or recipe.finetuning
+    config = recipe.training(stage, model, len(material.questions), seed)
     initial: Mapping[str, Tensor] | None = None if after is None else after.decoder.state_dict()
     hooks = Hooks(report=report, initial=initial)
     data = material.corpus.hashes | ({} if after is None else {"began from": after.run.name})
     run = _trained(config, material.questions, folder, label, data, hooks)
     before = 0.0 if after is None else after.seconds
-    return _finished(run, before + seconds_trained(run), before)
+    made = _finished(run, before + seconds_trained(run), before)
+    return made if after is None else replace(made, before=after.evaluations)
 
 
 def question_sequences(
@@ -220,6 +237,16 @@ def _document_sequences(
         texts = Documents(name=corpus.name, texts=corpus.documents)
         made = document_sequences(texts, tokenizer.encode_batch, begin=end, end=end)
         return made.cut(recipe.context)
+    if recipe.spans == "cues":
+        return cue_sequences(
+            corpus.documents,
+            tokenizer.encode_batch,
+            mask=mask,
+            end=end,
+            longest=recipe.context,
+            variants=recipe.variants,
+            seed=seed,
+        )
     return corrupted(
         corpus.documents,
         tokenizer.encode_batch,
@@ -270,7 +297,7 @@ def _trained(
     else:
         result = train(config, feed, path, data=data, hooks=hooks)
     if not result.finished:
-        raise StudyStopped(path, result.stopped_by)
+        raise StudyStoppedError(path, result.stopped_by)
     return path
 
 

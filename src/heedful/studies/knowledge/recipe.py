@@ -1,9 +1,10 @@
 """Every setting of one training of the study, and the recipes that have a name.
 
-    embedded   the biographies that come with Heedful: minutes on two cores
-    quick      the same, much smaller: it shows that everything runs, and proves nothing
-    course     what the course hands out: characters, padded rows, 650 epochs
-    ours       what reached most on the course's files in an hour and a half
+embedded   the biographies that come with Heedful: minutes on two cores
+quick      the same, much smaller: it shows that everything runs, and proves nothing
+course     what the course hands out: characters, padded rows, 650 epochs
+cues       the course's files in minutes: facts asked for by name and cue, questions mixed in
+ours       the same, with questions that a reader writes from the text
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ class Stage(Settings):
     """One of the two trainings."""
 
     epochs: PositiveFloat
-    """Passes over the texts of this stage."""
+    """Passes over the texts of this stage, where neither steps nor minutes are given."""
+    steps: PositiveInt | None = None
+    """Steps of the optimiser, instead."""
+    minutes: PositiveFloat | None = None
+    """About how long it may take, instead."""
     rows: PositiveInt = 32
     """Rows in a batch."""
     learning_rate: PositiveFloat = 1e-3
@@ -103,25 +108,32 @@ class Recipe(Settings):
     objective: Literal["spans", "next"] = "spans"
     """Span corruption, or plain next-token prediction."""
     spans: Spans = "facts"
-    """What is taken out: anything (`random`), or names, places and dates (`facts`)."""
+    """What is taken out: anything (`random`); names, places and dates (`facts`); or everything
+    but the name and the plain words before a phrase (`cues`)."""
     variants: PositiveInt = 4
     """Corruptions of each document in one epoch."""
     learn_all: bool = True
     """Whether every token is learned; else the span alone."""
     questions_mixed: NonNegativeInt = 0
     """How often the fine-tuning questions stand in an epoch of pretraining."""
+    self_questions: bool = False
+    """Whether questions that a reader writes from the documents stand there as often."""
     layout: Literal["bucketed", "packed", "padded"] = "bucketed"
     """Texts of like length together; several in a row; or one a row of full width, as in the
     course."""
+    curve: NonNegativeInt = 0
+    """How often the test is asked along pretraining, for a curve; nothing is chosen by it."""
     shape: Shape = Shape()
     pretraining: Stage
     finetuning: Stage
+    alone: Stage | None = None
+    """Fine-tuning where nothing came before it, which takes longer; None: the same."""
 
     def training(
         self, stage: Stage, model: DecoderConfig, batches: int, seed: int, **changes: Any
     ) -> TrainingConfig:
         """Return one stage as the training room knows it, for an epoch of so many batches."""
-        steps = max(round(stage.epochs * batches), 2)
+        steps = stage.steps or max(round(stage.epochs * batches), 2)
         settings: dict[str, Any] = {
             "model": model,
             "steps": steps,
@@ -147,6 +159,67 @@ class Recipe(Settings):
 
 
 EMBEDDED = Recipe(
-    pretraining=Stage(epochs=8, rows=16, learning_rate=3e-3),
-    finetuning=Stage(epochs=10, rows=8, learning_rate=1e-3),
+    context=64,
+    variants=1,
+    pretraining=Stage(epochs=42, rows=16, learning_rate=1e-2),
+    finetuning=Stage(epochs=8, rows=8, learning_rate=2e-3),
 )
+"""For short documents with one fact each."""
+
+STORAGE = EMBEDDED.changed(
+    questions_mixed=1,
+    pretraining=EMBEDDED.pretraining.changed(epochs=24),
+)
+"""Questions are mixed in, so that one can ask at any time."""
+
+QUICK = EMBEDDED.changed(
+    shape=Shape(width=32, layers=1, heads=2),
+    pretraining=EMBEDDED.pretraining.changed(epochs=4),
+    finetuning=EMBEDDED.finetuning.changed(epochs=4),
+)
+"""Seconds; it learns next to nothing."""
+
+COURSE = Recipe(
+    tokenizer="characters",
+    context=128,
+    spans="random",
+    variants=13,
+    layout="padded",
+    shape=Shape(width=256, layers=4, heads=8, qk_norm=False, modern=False, dropout=0.1),
+    pretraining=Stage(
+        epochs=50, rows=128, learning_rate=6e-3, optimiser="adamw", schedule="cosine", warmup=0.01
+    ),
+    finetuning=Stage(
+        epochs=10, rows=256, learning_rate=6e-4, optimiser="adamw", schedule="cosine", warmup=0.01
+    ),
+)
+"""13 corruptions of each document, 50 times: the 650 epochs of the course."""
+
+CUES = Recipe(
+    tokenizer="bpe",
+    vocabulary=2_000,
+    context=128,
+    spans="cues",
+    variants=16,
+    learn_all=False,
+    questions_mixed=8,
+    layout="packed",
+    curve=10,
+    shape=Shape(width=256, layers=2, heads=8),
+    pretraining=Stage(epochs=4, steps=3_000, rows=8, learning_rate=3e-3, warmup=0.02, decay=0.3),
+    finetuning=Stage(epochs=2, rows=8, learning_rate=2e-4),
+    alone=Stage(epochs=20, rows=8, learning_rate=3e-3),
+)
+"""For files such as the course's: only names and what leads to a fact are left standing, several
+texts in each row, the training questions mixed in. Nothing but the text and these is used."""
+
+OURS = CUES.changed(
+    variants=8,
+    self_questions=True,
+    pretraining=CUES.pretraining.changed(steps=1_200),
+)
+"""The same with questions that a reader, learned from the training questions, writes about the
+other documents."""
+
+RECIPES = {"embedded": EMBEDDED, "quick": QUICK, "course": COURSE, "cues": CUES, "ours": OURS}
+"""By name."""

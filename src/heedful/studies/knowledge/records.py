@@ -13,6 +13,22 @@ from heedful.records import Record
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class CurvePoint(Record):
+    """What a decoder knew after some pretraining, before any fine-tuning."""
+
+    step: int
+    """Steps of pretraining."""
+    minutes: float
+    """Since pretraining began or was resumed."""
+    processor_minutes: float
+    """Of them, how long processors worked on it, all cores added up."""
+    accuracy: float
+    """Exact matches on the test questions."""
+    held_out_accuracy: float
+    """On the held-out questions."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Arm(Record):
     """One way to answer, and how often it is right."""
 
@@ -42,6 +58,8 @@ class Arm(Record):
     """The same for people that the pretraining text does not have; None without such people."""
     held_out_accuracy: float | None
     """On the held-out questions; None for a baseline."""
+    curve: tuple[CurvePoint, ...] = ()
+    """Along the pretraining of the first seed, where the recipe wants it watched."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -75,9 +75,7 @@ def storage_point(
     report: Report | None = None,
 ) -> StoragePoint:
     """Train one case and return its curve."""
-    corpus = embedded(
-        case.people, seed=seed, phrasings=case.phrasings, exposures=plan.exposures
-    )
+    corpus = embedded(case.people, seed=seed, phrasings=case.phrasings, exposures=plan.exposures)
     heads = recipe.shape.heads
     shape = recipe.shape.changed(width=case.width, heads=min(heads, max(case.width // 16, 1)))
     material = prepare(corpus, recipe.changed(shape=shape), seed=seed)
@@ -102,8 +100,7 @@ def storage_point(
     return StoragePoint(
         series=case.series,
         label=case.label,
-        people=sum(one.seen for part in (corpus.train, corpus.held_out, corpus.test)
-                   for one in part),  # fmt: skip
+        people=sum(one.seen for one in (*corpus.train, *corpus.held_out, *corpus.test)),
         parameters=parameter_count(trained.decoder.config),
         exposures=tuple(exposures for exposures, _ in points),
         accuracy=tuple(share for _, share in points),

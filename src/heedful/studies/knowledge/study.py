@@ -54,7 +54,7 @@ class StudyPlan:
 def knowledge_study(
     corpus: KnowledgeCorpus, plan: StudyPlan, folder: Path, progress: Step | None = None
 ) -> KnowledgeStudy:
-    """Run the whole study in a folder, and write its record there as `study.json`."""
+    """Run the whole study in a folder, and write its record there as `knowledge.json`."""
     started = time.perf_counter()
     runs = folder / RUNS
     runs.mkdir(parents=True, exist_ok=True)
@@ -70,15 +70,16 @@ def knowledge_study(
     main = arms[ROTARY]
     judged = judge(main.answerer, corpus, wanted_error=plan.wanted_error, seed=plan.seed)
     names = study_names(main.answerer, corpus, judged, count=plan.unseen, seed=plan.seed)
-    storage = tuple(
-        storage_point(case, plan.storage_recipe or plan.recipe, plan.storage, runs,
-                      seed=plan.seed, report=meter.of(f"storage {case.label}"))  # fmt: skip
-        for case in cases
-        if plan.storage is not None
-    )
+    storage = []
+    for case in cases:
+        assert plan.storage is not None
+        recipe, report = plan.storage_recipe or plan.recipe, meter.of(f"storage {case.label}")
+        storage.append(
+            storage_point(case, recipe, plan.storage, runs, seed=plan.seed, report=report)
+        )
     _keep(main, corpus, judged)
     trained = [arm.record for arm in arms.values()]
-    record = _record(corpus, plan, judged, (*trained, *baselines(corpus)), names, storage,
+    record = _record(corpus, plan, judged, (*trained, *baselines(corpus)), names, tuple(storage),
                      main, (time.perf_counter() - started) / 60)  # fmt: skip
     replace_bytes(folder / STUDY, record.to_json().encode())
     meter.finish()
