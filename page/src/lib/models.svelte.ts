@@ -82,7 +82,8 @@ export class ModelsState {
   evaluations = $derived.by(() => {
     const found: Record<string, (number | null)[]> = {}
     this.lines.forEach((line, i) => {
-      for (const [name, value] of Object.entries(line.evaluation ?? {})) {
+      for (const [measure, value] of Object.entries(line.evaluation ?? {})) {
+        const name = `${measure}, held out`
         found[name] ??= new Array(this.lines.length).fill(null)
         found[name][i] = value
       }
