@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -62,7 +63,7 @@ def clock_figure(record: TranslationStudy) -> Figure:
     with house_style():
         figure = new_figure(7.2, 3.3)
         panels = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
-        handles: dict[str, object] = {}
+        handles: dict[str, Artist] = {}
         for axes, pairs in zip(panels, sizes, strict=True):
             for arm, (colour, _, _) in STYLES.items():
                 for result in record.arms:

@@ -175,6 +175,7 @@ def _reading(record: TranslationStudy) -> Block | None:
     found = record.alignment
     if found is None:
         return None
+    judged = max((r for r in record.arms if r.arm == record.judged), key=lambda r: r.pairs)
     return Block(
         heading="Who reads whom",
         paragraphs=(
@@ -186,10 +187,9 @@ def _reading(record: TranslationStudy) -> Block | None:
         figures=(
             Figure(
                 svg=inline_svg(alignment_figure(found), "alignment of one translation"),
-                caption=f"Source words (columns) read by each output word (rows); "
-                f"{_label(found.arm, record)}, {found.pairs:,} pairs.",
-                command=f"heed translate {_run(found.arm, found.pairs, record)} "
-                f'"{_sentence(found.source_words)}" --alignment',
+                caption="Source words (columns) read by each output word (rows); "
+                f"{judged.label}, {judged.pairs:,} pairs.",
+                command=f'heed translate {judged.run} "{found.source}" --alignment',
             ),
         ),
     )
@@ -326,17 +326,6 @@ def _interval(row: Any) -> str:
 
 def _label(arm: str, record: TranslationStudy) -> str:
     return next((result.label for result in record.arms if result.arm == arm), arm)
-
-
-def _run(arm: str, pairs: int, record: TranslationStudy) -> str:
-    return next(r.run for r in record.arms if (r.arm, r.pairs) == (arm, pairs))
-
-
-def _sentence(words: Sequence[str]) -> str:
-    text = " ".join(words)
-    for mark in (".", ","):
-        text = text.replace(f" {mark}", mark)
-    return text.replace("' ", "'")
 
 
 def _p(value: float) -> str:

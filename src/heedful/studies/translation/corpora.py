@@ -138,7 +138,7 @@ def _from_files(settings: StudySettings) -> StudyCorpus:
         notes.append(f"{len(train) - len(kept):,} training pairs left out: their source is tested")
     order = shuffled(len(kept), settings.seed, 0).tolist()
     train = train.take(kept[place] for place in order)
-    texts = [_text(path) for path in settings.monolingual] or [None, None]
+    texts = tuple(map(_text, settings.monolingual)) or (None, None)
     return StudyCorpus(
         name=corpus.name,
         train=train,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heedful.records import Record
+from heedful.studies.translation.alignment import Alignment
 
 SCRATCH, LONGER, HERE, ELSEWHERE = "scratch", "scratch, same clock", "here", "elsewhere"
 """The arms: on the pairs alone; the same for as long as `here` takes in all; pretrained here as
@@ -174,18 +175,6 @@ class Example(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class WordAlignment(Record):
-    """Which source words each word of one translation attended to."""
-
-    source_words: tuple[str, ...]
-    target_words: tuple[str, ...]
-    weights: tuple[tuple[float, ...], ...]
-    """A row for each word of the translation; it sums to 1."""
-    arm: str
-    pairs: int
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class TranslationStudy(Record):
     """The comparison."""
 
@@ -203,7 +192,8 @@ class TranslationStudy(Record):
     """The 20 worst."""
     judged: str
     """The arm whose translations were sorted."""
-    alignment: WordAlignment | None
+    alignment: Alignment | None
+    """Which source words each word of one exact translation of that arm attended to."""
     unequal: tuple[str, ...]
     """What is not equal between the arms."""
     verdicts: tuple[str, ...]

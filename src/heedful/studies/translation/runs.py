@@ -170,13 +170,13 @@ def samples_of(folder: Path, development: TestSet) -> tuple[Sample, ...]:
 
 
 def translations_of(
-    folder: Path, tests: Sequence[TestSet], open_translator: Callable[[], Translator]
+    folder: Path, tests: Sequence[TestSet]
 ) -> tuple[dict[str, tuple[str, ...]], float]:
     """Translate test sets, or find that it was done; and sentences a second."""
     sources = hashlib.sha256(json.dumps([test.sources for test in tests]).encode()).hexdigest()
     kept = _read(folder / TRANSLATIONS)
     if kept.get("sources") != sources:
-        translator = open_translator()
+        translator = Translator.open(folder)
         started = time.perf_counter()
         made = {test.name: translator.texts(test.sources) for test in tests}
         seconds = time.perf_counter() - started

@@ -6,10 +6,11 @@ Every source may have several references; sacreBLEU takes as many as each has.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.significance import PairedTest
+from sacrebleu.significance import PairedTest, Result
 
 from heedful.errors import InputError
 from heedful.studies.translation.records import Scores, Slice
@@ -98,11 +99,17 @@ def paired_gain(
         n_samples=RESAMPLES,
     )()
     before, after = results["BLEU"]
+    assert isinstance(before, Result)
+    assert isinstance(after, Result)
+    assert after.p_value is not None
     return float(after.score - before.score), float(after.p_value)
 
 
-def _streams(translations: Sequence[str], references: References) -> list[list[str | None]]:
-    """Turn the references of each sentence into sacreBLEU's streams; missing ones are None."""
+def _streams(translations: Sequence[str], references: References) -> Any:
+    """Turn the references of each sentence into sacreBLEU's streams; missing ones are None.
+
+    sacreBLEU's own annotations do not know of None, which it documents.
+    """
     _check(translations, references)
     most = max(map(len, references))
     return [

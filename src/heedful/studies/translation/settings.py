@@ -6,6 +6,7 @@ any of them, for larger corpora and longer evenings.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -84,7 +85,7 @@ class Learning(Settings):
         >>> Learning(steps=600).steps_for(0.25)
         300
         """
-        return max(round(self.steps * share**self.growth), 1)
+        return max(round(self.steps * math.pow(share, self.growth)), 1)
 
 
 class Elsewhere(Settings):
@@ -225,6 +226,7 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     made = dict(base)
     for name, value in changes.items():
         known = made.get(name)
-        both = isinstance(known, dict) and isinstance(value, dict)
-        made[name] = _merged(known, value) if both else value
+        if isinstance(known, dict) and isinstance(value, dict):
+            value = _merged(known, value)
+        made[name] = value
     return made

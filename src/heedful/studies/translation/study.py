@@ -19,7 +19,7 @@ from pathlib import Path
 
 from heedful.machine import examine
 from heedful.model import parameter_count
-from heedful.studies.translation.alignment import align
+from heedful.studies.translation.alignment import Alignment, align
 from heedful.studies.translation.arms import Workshop, has_text
 from heedful.studies.translation.baselines import BASELINES, translate_baseline
 from heedful.studies.translation.breakdown import by_length, by_unseen, extremes
@@ -38,7 +38,6 @@ from heedful.studies.translation.records import (
     BaselineResult,
     Comparison,
     TranslationStudy,
-    WordAlignment,
 )
 from heedful.studies.translation.runs import Trained, samples_of, shifted, translations_of
 from heedful.studies.translation.scoring import paired_gain, scores, slice_of
@@ -149,9 +148,7 @@ def _entries(workshop: Workshop, visitor: Visitor | None, meter: Meter) -> Itera
 
     def entry(arm: str, pairs: int, trained: Trained, before: Trained | None) -> _Entry:
         meter.say(f"{arm}, {pairs:,} pairs: translating the test")
-        made, speed = translations_of(
-            trained.folder, tests, lambda: Translator.open(trained.folder)
-        )
+        made, speed = translations_of(trained.folder, tests)
         return _Entry(arm, pairs, trained, before, size, size, made, speed)
 
     scratch: dict[int, Trained] = {}
@@ -174,9 +171,7 @@ def _entries(workshop: Workshop, visitor: Visitor | None, meter: Meter) -> Itera
         for pairs in settings.elsewhere.sizes or settings.sizes:
             tuned = visitor.on_pairs(pairs)
             meter.say(f"{visitor.name}, {pairs:,} pairs: translating the test")
-            made, speed = translations_of(
-                tuned.folder, few, lambda tuned=tuned: Translator.open(tuned.folder)
-            )
+            made, speed = translations_of(tuned.folder, few)
             yield _Entry(ELSEWHERE, pairs, tuned, None, visitor.parameters, changed, made, speed)
 
 
@@ -292,7 +287,7 @@ def _largest(entries: dict[tuple[str, int], _Entry]) -> dict[str, _Entry]:
     return found
 
 
-def _alignment(entry: _Entry, test: TestSet) -> WordAlignment | None:
+def _alignment(entry: _Entry, test: TestSet) -> Alignment | None:
     """Align one exact translation: the one of which the order of words changes most."""
     chosen = [
         source
@@ -303,14 +298,7 @@ def _alignment(entry: _Entry, test: TestSet) -> WordAlignment | None:
         return None
     translator = Translator.open(entry.trained.folder)
     found = [align(translator, one) for one in translator.translate(chosen)]
-    best = max(found, key=lambda one: _crossings(one.links))
-    return WordAlignment(
-        source_words=best.source_words,
-        target_words=best.target_words,
-        weights=tuple(tuple(map(float, row)) for row in best.weights),
-        arm=entry.arm,
-        pairs=entry.pairs,
-    )
+    return max(found, key=lambda one: _crossings(one.links))
 
 
 def _crossings(links: Sequence[int]) -> int:
