@@ -40,6 +40,7 @@ def read(
             all_values,
             attn_mask=mask,
             is_causal=causal,
+            scale=1.0,  # the queries of a FastStep are scaled already
             enable_gqa=queries.shape[1] != keys.shape[1],
         )
         stream = step.after(layer, stream, heads.transpose(1, 2).reshape(len(stream), -1))

@@ -18,12 +18,11 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional
 
 from heedful.errors import InputError
-from heedful.generation.products import Map, Precision, product
+from heedful.generation.products import Map, Precision, Sum, activated, added, product
 from heedful.model import Cache, Decoder
-from heedful.model.blocks import ACTIVATIONS, Block
+from heedful.model.blocks import Block
 from heedful.model.config import Alibi, Rotary, Sinusoidal
 from heedful.model.turning import Turn, alibi_slopes, sinusoidal_table
 
@@ -36,10 +35,10 @@ class Layer:
     qkv: Map
     query_norm: Map | None
     key_norm: Map | None
-    output: Map
+    output: Sum
     feed_forward_norm: Map
     up: Map
-    down: Map
+    down: Sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +68,12 @@ class FastStep:
         self.config = config = decoder.config
         self.embedding = decoder.embedding.weight.detach()
         self.places = self._place_table(decoder)
-        self.layers = [_layer(block, precision) for block in decoder.blocks]
+        self.layers = [
+            _layer(block, config.feed_forward.activation, precision) for block in decoder.blocks
+        ]
         self.norm = None if decoder.norm is None else _norm(decoder.norm)
         head = decoder.embedding if decoder.head is None else decoder.head
         self.head = product(head.weight, None, precision)
-        self.activation = ACTIVATIONS[config.feed_forward.activation]
-        self.gated = config.feed_forward.activation == "swiglu"
         self.before = config.norm.placement == "pre"
         self.columns = torch.arange(config.context, device=self.embedding.device)
 
@@ -103,11 +102,11 @@ class FastStep:
 
     def after(self, layer: Layer, stream: Tensor, read: Tensor) -> Tensor:
         """Return the stream after a layer whose heads read this, side by side."""
-        stream = stream + layer.output(read)
+        stream = layer.output(read, stream)
         if not self.before:
             stream = layer.attention_norm(stream)
         seen = layer.feed_forward_norm(stream) if self.before else stream
-        stream = stream + layer.down(self._inner(layer.up(seen)))
+        stream = layer.down(layer.up(seen), stream)
         return stream if self.before else layer.feed_forward_norm(stream)
 
     def logits(self, stream: Tensor) -> Tensor:
@@ -129,14 +128,9 @@ class FastStep:
             matched = view.rotation(matched)
         queries, keys = matched[:, :heads], matched[:, heads:]
         all_keys, all_values = cache.extend(number, keys.unsqueeze(2), values.unsqueeze(2))
-        queries = queries.reshape(rows, kv_heads, -1, width)
+        # Contiguous, because the fast way to write a batch of columns is a transposed row.
+        queries = queries.reshape(rows, kv_heads, -1, width).contiguous()
         return _attended(queries, all_keys, all_values, view.bias).reshape(rows, -1)
-
-    def _inner(self, inner: Tensor) -> Tensor:
-        if not self.gated:
-            return self.activation(inner)
-        gate, value = inner.chunk(2, dim=-1)
-        return self.activation(gate).mul_(value)
 
     def embedded(self, tokens: Tensor, places: Tensor) -> Tensor:
         """Return the stream before the first layer."""
@@ -174,19 +168,28 @@ class FastStep:
         return None
 
 
-def _layer(block: nn.Module, precision: Precision) -> Layer:
+def _layer(block: nn.Module, activation: str, precision: Precision) -> Layer:
     assert isinstance(block, Block)
     attention, feed_forward = block.attention, block.feed_forward
     query_norm, key_norm = attention.query_norm, attention.key_norm
+    width = attention.head_width
+    qkv_weight: Tensor = attention.qkv.weight
+    qkv_bias: Tensor | None = attention.qkv.bias
+    if query_norm is None:
+        # Turning commutes with scaling, so that 1/√d can be in the weights already.
+        rows = torch.ones(len(qkv_weight), 1, dtype=qkv_weight.dtype, device=qkv_weight.device)
+        rows[: attention.heads * width] = 1 / math.sqrt(width)
+        qkv_weight = qkv_weight.detach() * rows
+        qkv_bias = None if qkv_bias is None else qkv_bias.detach() * rows.squeeze(1)
     return Layer(
         attention_norm=_norm(block.attention_norm),
-        qkv=product(attention.qkv.weight, attention.qkv.bias, precision),
-        query_norm=None if query_norm is None else _norm(query_norm),
+        qkv=product(qkv_weight, qkv_bias, precision),
+        query_norm=None if query_norm is None else _norm(query_norm, 1 / math.sqrt(width)),
         key_norm=None if key_norm is None else _norm(key_norm),
-        output=product(attention.output.weight, attention.output.bias, precision),
+        output=added(attention.output.weight, attention.output.bias, precision),
         feed_forward_norm=_norm(block.feed_forward_norm),
-        up=product(feed_forward.up.weight, feed_forward.up.bias, precision),
-        down=product(feed_forward.down.weight, feed_forward.down.bias, precision),
+        up=activated(feed_forward.up.weight, feed_forward.up.bias, activation, precision),
+        down=added(feed_forward.down.weight, feed_forward.down.bias, precision),
     )
 
 
@@ -196,13 +199,15 @@ def _attended(
     values: Float[Tensor, "rows kv_heads columns width"],
     bias: Tensor | None,
 ) -> Float[Tensor, "rows kv_heads group width"]:
-    """Return softmax(qkᵀ/√d + bias) v."""
-    if len(queries) == 1:
-        return functional.scaled_dot_product_attention(queries, keys, values, attn_mask=bias)
-    # The fused kernel is made for many queries; with one a head, two batched products read
-    # keys and values faster.
-    logits = (queries / math.sqrt(queries.shape[-1])) @ keys.mT
-    return (logits if bias is None else logits + bias).softmax(dim=-1) @ values
+    """Return softmax(qkᵀ + bias) v, for queries that were divided by √d."""
+    # The fused kernel is made for many queries. With one a head, two batched products read keys
+    # and values faster, and of the two ways to write each, the one with a column on the right.
+    if queries.shape[2] > 1:
+        logits = queries @ keys.mT
+        return (logits if bias is None else logits + bias).softmax(dim=-1) @ values
+    logits = (keys @ queries.mT).mT
+    weights = (logits if bias is None else logits + bias).softmax(dim=-1)
+    return (values.mT @ weights.mT).mT
 
 
 def _rotation(turn: Turn) -> Map:
@@ -224,11 +229,17 @@ def _rotation(turn: Turn) -> Map:
     return lambda vectors: torch.addcmul(vectors * both, vectors.roll(pairs, -1), signed)
 
 
-def _norm(module: nn.Module) -> Map:
-    weight = module.get_parameter("weight").detach()
+def _norm(module: nn.Module, scale: float = 1.0) -> Map:
+    weight = module.get_parameter("weight").detach() * scale
     shape, eps = tuple(weight.shape), module.eps
     assert isinstance(eps, float)
     if not isinstance(module, nn.LayerNorm):
-        return lambda x: torch.rms_norm(x, shape, weight, eps)
-    bias = None if module.bias is None else module.bias.detach()
+        return lambda x: _rms_norm(x, weight, eps)
+    bias = None if module.bias is None else module.bias.detach() * scale
     return lambda x: torch.layer_norm(x, shape, weight, bias, eps)
+
+
+def _rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """Return w · x / √(mean x² + ε), in fewer operations than torch's own."""
+    length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return x * torch.rsqrt(length.square_().div_(x.shape[-1]).add_(eps)) * weight

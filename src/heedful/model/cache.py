@@ -41,11 +41,13 @@ class Cache:
         for name, value in (("batch", batch), ("capacity", capacity)):
             if value < 1:
                 raise InputError(f"cache.{name}", f"is {value}", expected="at least 1 was expected")
-        shape = (config.layers, batch, config.kv_heads, capacity, config.head_width)
-        self.keys = torch.zeros(shape, dtype=dtype, device=device)
+        heads, width = config.kv_heads, config.head_width
+        outer = (config.layers, batch, heads)
+        self.keys = torch.zeros((*outer, capacity, width), dtype=dtype, device=device)
         """(layers, batch, kv heads, capacity, head width), already rotated."""
-        self.values = torch.zeros(shape, dtype=dtype, device=device)
-        """The same shape."""
+        self.values = torch.zeros((*outer, width, capacity), dtype=dtype, device=device).mT
+        """The same shape, but the columns of a head lie side by side: that is how a step sums
+        over them, Σ α_i v_i, as it is over the widths of keys for q · k_i."""
         self.length = 0
         """Columns filled so far."""
         self.padding = _checked_padding(padding, batch, capacity, torch.device(device))
@@ -107,6 +109,8 @@ class Cache:
         end = self.length + keys.shape[2]
         self.keys[layer, :, :, self.length : end] = keys
         self.values[layer, :, :, self.length : end] = values
+        if self.length == 0:
+            return keys, values
         return self.keys[layer, :, :, :end], self.values[layer, :, :, :end]
 
     def advance(self, columns: int) -> None:
@@ -135,8 +139,9 @@ class Cache:
                 stored[:, :, :, read] = stored[:, :, :, read].index_select(1, rows)
             return
         # Columns that are not filled yet hold nothing worth copying.
-        shape = (*self.keys.shape[:1], len(rows), *self.keys.shape[2:])
-        keys, values = self.keys.new_empty(shape), self.values.new_empty(shape)
+        layers, _, heads, capacity, width = self.keys.shape
+        keys = self.keys.new_empty((layers, len(rows), heads, capacity, width))
+        values = self.values.new_empty((layers, len(rows), heads, width, capacity)).mT
         keys[:, :, :, read] = self.keys[:, :, :, read].index_select(1, rows)
         values[:, :, :, read] = self.values[:, :, :, read].index_select(1, rows)
         self.keys, self.values = keys, values
