@@ -14,8 +14,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
-from typing import Any
 
+from heedful.claims.claim import Claim
 from heedful.claims.limits import JUDGE, Judging, Limits, Outcome, Task
 from heedful.errors import HeedfulError
 
@@ -50,7 +50,7 @@ class _Order:
     reply: Callable[[Outcome], None] = field(compare=False)
 
 
-_CLOSED = _Order(-1, -1, Task("", Any), Ticket(), lambda outcome: None)
+_CLOSED = _Order(-1, -1, Task("", Claim(id="", expect=())), Ticket(), lambda outcome: None)
 
 
 class Judges:

@@ -29,7 +29,7 @@ def with_changes(text: str, identifier: str, changes: Mapping[str, Any]) -> str:
     origin = sheet.origins[identifier]
     starts = _starts(origin)
     block = _block(lines, origin.places.of(origin.path)[0])
-    for edited in (_by_line(lines, starts, block, changes), _anew(lines, block, wanted)):
+    for edited in (_by_line(lines, starts, block[1], changes), _anew(lines, block, wanted)):
         found = next((c for c in load_sheet(edited).claims if c.id == identifier), None)
         if found is not None and claim_text(found) == wanted:
             return edited
@@ -79,32 +79,27 @@ def _block(lines: list[str], first: int) -> tuple[int, int]:
     return header, _without_trailing(lines, header + 1, end)
 
 
-def _by_line(
-    lines: list[str], starts: dict[str, int], block: tuple[int, int], changes: Mapping[str, Any]
-) -> str:
-    header, end = block
+def _by_line(lines: list[str], starts: dict[str, int], end: int, changes: Mapping[str, Any]) -> str:
+    """Replace the lines of the changed fields; new ones stand where the first of them stood."""
     begins = sorted({*(line - 1 for line in starts.values()), end})
     spans = {}
     for name, line in starts.items():
         after = next((begin for begin in begins if begin > line - 1), end)
         spans[name] = (line - 1, _without_trailing(lines, line, after))
-    new = {name: value for name, value in changes.items() if value is not None}
+    changed = [spans[name] for name in changes if name in spans]
+    removed = {number for span in changed for number in range(*span)}
+    place = min((begin for begin, _ in changed), default=spans.get("expect", (end, end))[0])
     put: dict[int, list[str]] = {}
-    removed: set[int] = set()
-    gaps = [spans[name][0] for name in changes if name in spans]
-    for name in changes:
-        if name in spans:
-            removed |= set(range(*spans[name]))
-    place = min(gaps, default=spans.get("expect", (end, end))[0])
-    for name, value in new.items():
-        at = spans[name][0] if name in spans else place
-        put.setdefault(at, []).append(toml_lines({name: value}))
+    for name, value in changes.items():
+        if value is not None:
+            at = spans[name][0] if name in spans else place
+            put.setdefault(at, []).append(toml_lines({name: value}))
     result: list[str] = []
-    for number, line in enumerate([*lines, None]):
+    for number, text in enumerate(lines):
         result += put.get(number, [])
-        if line is not None and number not in removed:
-            result.append(line)
-    assert header < end
+        if number not in removed:
+            result.append(text)
+    result += put.get(len(lines), [])
     return "\n".join(result) + "\n"
 
 
