@@ -161,7 +161,7 @@ class Recipe(Settings):
 EMBEDDED = Recipe(
     context=64,
     variants=1,
-    pretraining=Stage(epochs=42, rows=16, learning_rate=1e-2),
+    pretraining=Stage(epochs=36, rows=16, learning_rate=1e-2),
     finetuning=Stage(epochs=8, rows=8, learning_rate=2e-3),
 )
 """For short documents with one fact each."""
