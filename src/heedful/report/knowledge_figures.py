@@ -67,7 +67,7 @@ def contrast_figure(record: KnowledgeStudy) -> Figure:
         axes.grid(axis="y", visible=False)
         if with_unseen:
             axes.plot([], [], "D", color=ORANGE, markersize=6, label="people whom no text has")
-            axes.legend(fontsize=9, loc="lower right")
+            axes.legend(fontsize=9, loc="upper right")
         axes.set_title("Right answers about people in the pretraining text")
         return figure
 
@@ -76,7 +76,7 @@ def labels_figure(record: KnowledgeStudy) -> Figure:
     """Draw what the answers are, one bar a group; the surest part of each is darker."""
     groups = list(dict.fromkeys(row.group for row in record.labels))
     with house_style():
-        figure = new_figure(7.2, 0.9 + 0.55 * len(groups))
+        figure = new_figure(8.0, 1.1 + 0.5 * len(groups))
         axes = figure.add_subplot()
         for row, group in enumerate(reversed(groups)):
             own = [one for one in record.labels if one.group == group]
@@ -95,7 +95,7 @@ def labels_figure(record: KnowledgeStudy) -> Figure:
         axes.grid(axis="y", visible=False)
         for label, colour in LABEL_COLOURS.items():
             axes.bar(0, 0, color=colour, label=label)
-        axes.legend(fontsize=9, ncols=4, loc="lower left", bbox_to_anchor=(-0.02, 1.0),
+        axes.legend(fontsize=9, ncols=4, loc="lower left", bbox_to_anchor=(-0.32, 1.0),
                     columnspacing=1.2, handlelength=1.2)  # fmt: skip
         return figure
 
