@@ -109,7 +109,7 @@ def estimate(
     count = parameter_count(model)
     apart = (fleet.gpus - 1) / fleet.gpus
     if strategy == "ddp":
-        state, rounds = STATE_BYTES * count, 2
+        state, rounds = float(STATE_BYTES * count), 2
     else:
         state = STATE_BYTES * count / fleet.gpus + _gathered(model, count)
         rounds = 3

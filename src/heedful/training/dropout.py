@@ -58,10 +58,16 @@ class StreamAttention:
         """Return softmax(qkᵀ/√d) with some weights dropped, times the values."""
         rounded = _half_on_cpu(queries)
         if dropout_p == 0.0 and not (rounded and queries.shape[2] <= SHORT):
-            wide = (part.float() if rounded else part for part in (queries, keys, values))
+            if rounded:
+                queries, keys, values = queries.float(), keys.float(), values.float()
             with torch.autocast("cpu", enabled=False) if rounded else nullcontext():
                 return functional.scaled_dot_product_attention(
-                    *wide, attn_mask=attn_mask, is_causal=is_causal, enable_gqa=enable_gqa
+                    queries,
+                    keys,
+                    values,
+                    attn_mask=attn_mask,
+                    is_causal=is_causal,
+                    enable_gqa=enable_gqa,
                 )
         if enable_gqa:
             group = queries.shape[1] // keys.shape[1]

@@ -249,7 +249,7 @@ def equivalent_beta(mass: float, keys: int) -> float:
 
 def equal_norms(keys: Float[Tensor, "heads keys width"]) -> Float[Tensor, "heads keys width"]:
     """Return the keys of each head rescaled to their mean norm."""
-    norms = torch.linalg.vector_norm(keys, dim=-1, keepdim=True)
+    norms: Tensor = torch.linalg.vector_norm(keys, dim=-1, keepdim=True)
     return keys / norms.clamp(min=1e-300) * norms.mean(dim=1, keepdim=True)
 
 
