@@ -15,7 +15,6 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,11 +29,10 @@ import transformers
 from rich.console import Console
 
 from heedful.machine import examine
-from heedful.model import DecoderConfig, flops_per_token, parameter_count, preset
+from heedful.model import DecoderConfig, flops_per_token, preset
 from heedful.model.config import Dropout
 from heedful.report.terminal import table
-from heedful.training import Compute, Schedule, TrainingConfig, train
-from heedful.training.checkpoint import save
+from heedful.training import Compute, Schedule, TrainingConfig
 from heedful.training.distribution import Alone
 from heedful.training.session import Session
 from heedful.training.trial import Choice, peak_flops
@@ -164,61 +162,6 @@ def compare(size: str, family: str, dropout: float, given: argparse.Namespace) -
     }
 
 
-def loop_overhead(rounds: int) -> dict[str, float]:
-    """Return what a run with metrics and progress adds to its bare gradients and steps."""
-    rows, width = SHAPES["S"]
-    config = shape_of("S", "gpt2", 0.0)
-    feed = RandomTokens(config.vocabulary, rows, width)
-    steps = 2 * rounds
-    training = TrainingConfig(
-        model=config,
-        steps=steps,
-        save_every=steps,
-        log_every=1,
-        schedule=Schedule(kind="constant", warmup=0),
-        compute=Compute(precision="float32", compile=False, lanes=1),
-    )
-    session = Session(training, feed, Alone(), Choice(precision="float32", lanes=1, compiled=False))
-    from heedful.training.feed import rows_of
-
-    batch = rows_of(feed.batch(0))
-
-    def bare() -> None:
-        session.engine.gradients([batch], batch.learned)
-        session._clip()
-        session.optimisers.step(1.0)
-
-    data = race({"rows_of": lambda: rows_of(feed.batch(0))}, 20)["rows_of"]
-    both = race({"bare": bare, "step": session.take_step}, 3 * rounds)
-    with tempfile.TemporaryDirectory() as place:
-        begun = time.perf_counter()
-        train(training, feed, Path(place) / "run")
-        whole = time.perf_counter() - begun
-    return {
-        "bare_seconds": both["bare"],
-        "step_over_bare": both["step"] / both["bare"],
-        "run_seconds_a_step": whole / steps,
-        "data_share": data / both["step"],
-    }
-
-
-def checkpoint_cost() -> dict[str, float]:
-    """Return the seconds that a checkpoint of thirty million parameters takes."""
-    config = preset("small", vocabulary=21_000)
-    feed = RandomTokens(config.vocabulary, 1, 8)
-    training = TrainingConfig(model=config, steps=1_000)
-    session = Session(training, feed, Alone(), Choice(precision="float32", lanes=1, compiled=False))
-    session.take_step()
-    taken = []
-    with tempfile.TemporaryDirectory() as place:
-        for _ in range(3):
-            session.step += 1
-            begun = time.perf_counter()
-            save(Path(place), session.contents(), config)
-            taken.append(time.perf_counter() - begun)
-    return {"parameters": parameter_count(config), "seconds": statistics.median(taken)}
-
-
 def main() -> None:
     """Print the tables and store them."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -252,7 +195,6 @@ def main() -> None:
             f"{row['utilisation']:.0%}",
         )
     Console(width=100).print(shown)
-    loop, checkpoint = loop_overhead(given.rounds), checkpoint_cost()
     machine = examine()
     record = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -261,12 +203,10 @@ def main() -> None:
         "transformers": transformers.__version__,
         "rounds": given.rounds,
         "steps": rows,
-        "loop": loop,
-        "checkpoint": checkpoint,
     }
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps({"loop": loop, "checkpoint": checkpoint}))
+    print(json.dumps(record))
 
 
 if __name__ == "__main__":
