@@ -65,6 +65,22 @@ def test_an_embedded_corpus_is_trained_on(
     assert f"runs/{source}" in capsys.readouterr().out
 
 
+def test_settings_of_the_command_line_take_the_place_of_the_files(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = ["steps=3", "optimiser.kind=muon", "data.rows = 2"]
+    assert main(["train", "phrasebook.toml", "--folder", "changed", "--set", *changes]) == 0
+    config = json.loads((place / "changed" / "config.json").read_text("utf-8"))
+    assert (config["steps"], config["save_every"]) == (3, 3)
+    assert (config["optimiser"]["kind"], config["data"]["rows"]) == ("muon", 2)
+    assert config["data"]["width"] == 64
+    capsys.readouterr()
+    for wrong in ("steps", "steps=", "=3", "steps=0", "rows=4", "data.rows=many", "a b=3"):
+        assert main(["train", "phrasebook.toml", "--set", wrong]) == 2, wrong
+        assert capsys.readouterr().err.count("\n") == 1
+    assert not (place / "runs").exists()
+
+
 def test_files_of_pairs_are_trained_on(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [f"le chat {number}\tthe cat {number}" for number in range(90)]
     (place / "cats.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")

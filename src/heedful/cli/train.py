@@ -33,7 +33,19 @@ def train(
     config: Annotated[Path, Parameter(help="A TOML file: what to train, on what, for how long.")],
     *,
     run: Annotated[
-        Path | None, Parameter(help="Folder of the run. [default: runs/NAME of the config]")
+        Path | None,
+        Parameter(
+            name=("--run", "--folder"),
+            help="Folder of the run. torchrun knows only --folder. [default: runs/NAME of CONFIG]",
+        ),
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--set",
+            consume_multiple=True,
+            help="Settings in place of the file's: steps=100 data.rows=8.",
+        ),
     ] = None,
     files: Annotated[
         list[Path] | None,
@@ -56,17 +68,19 @@ def train(
 
         heed train phrasebook.toml
         heed train phrasebook.toml --run runs/first
+        heed train phrasebook.toml --set steps=100 optimiser.kind=adamw
         heed train pairs.toml --files train.fr train.en --held-out-files val.fr val.en
-        torchrun --nproc-per-node 2 -m heedful train phrasebook.toml --strategy ddp
+        torchrun --nproc-per-node 2 -m heedful train phrasebook.toml --folder runs/two --strategy ddp
     """
     from heedful.studies.text_training import prepare
     from heedful.training import Hooks, resume
     from heedful.training import train as begin
-    from heedful.training.config import read_values
+    from heedful.training.config import read_values, with_changes
     from heedful.training.evaluation import held_out_loss
 
     folder = run or Path("runs") / config.stem
-    made = prepare(_with_files(read_values(config), files, held_out_files))
+    values = with_changes(read_values(config), changes or ())
+    made = prepare(_with_files(values, files, held_out_files))
     # torchrun starts everybody again when one process died: then the run is there already.
     again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
     with progress_line() as report:

@@ -12,7 +12,10 @@ This module needs no torch.
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,6 +29,7 @@ from heedful.model.settings import Settings
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Momentum = Annotated[float, Field(ge=0.0, lt=1.0)]
 MAX_CONFIG_BYTES = 64 * 2**10
+_NAME = re.compile(r"[a-z_]+(\.[a-z_]+)*")
 
 
 class Optimiser(Settings):
@@ -151,6 +155,31 @@ def read_values(path: Path) -> dict[str, Any]:
         raise InputError(where, f"is not UTF-8 (byte {error.start})") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(where, f"is not valid TOML ({error})") from None
+
+
+def with_changes(values: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """Return settings in which some are replaced, each written as `name = value` is in TOML.
+
+    Text needs no quotes, since a shell takes them away.
+
+    >>> with_changes({"steps": 600, "data": {"rows": 32}}, ["data.rows=8", "optimiser.kind=muon"])
+    {'steps': 600, 'data': {'rows': 8}, 'optimiser': {'kind': 'muon'}}
+    """
+    for change in changes:
+        name, equals, value = change.partition("=")
+        if not equals or not _NAME.fullmatch(name.strip()) or "\n" in value:
+            raise InputError(
+                "--set",
+                f"{change!r:.60} sets nothing",
+                expected="name=value was expected",
+                way_out="write, for instance, steps=100 or data.rows=8",
+            )
+        try:
+            setting = tomllib.loads(change)
+        except tomllib.TOMLDecodeError:
+            setting = tomllib.loads(f"{name} = {json.dumps(value.strip())}")
+        values = _merged(values, setting)
+    return values
 
 
 def config_of(values: dict[str, Any]) -> TrainingConfig:
