@@ -70,7 +70,7 @@ def train(
         heed train phrasebook.toml --run runs/first
         heed train phrasebook.toml --set steps=100 optimiser.kind=adamw
         heed train pairs.toml --files train.fr train.en --held-out-files val.fr val.en
-        torchrun --nproc-per-node 2 -m heedful train phrasebook.toml --folder runs/two --strategy ddp
+        torchrun --nproc-per-node 2 -m heedful train pairs.toml --folder runs/two --strategy ddp
     """
     from heedful.studies.text_training import prepare
     from heedful.training import Hooks, resume
