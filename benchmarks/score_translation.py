@@ -52,9 +52,9 @@ def scored(outputs: list[str], targets: Sequence[Sequence[str]]) -> dict[str, An
     found: dict[str, Any] = {"sentences": len(outputs)}
     for name, metric in (("bleu", BLEU()), ("chrf", CHRF())):
         score = metric.corpus_score(outputs, streams(targets), n_bootstrap=BOOTSTRAP)
-        mean, half = score._mean, score._ci
+        mean, half = float(score._mean), float(score._ci)
         found |= {
-            name: round(score.score, 2),
+            name: round(float(score.score), 2),
             f"{name}_low": round(mean - half, 2),
             f"{name}_high": round(mean + half, 2),
             f"{name}_signature": str(metric.get_signature()),
