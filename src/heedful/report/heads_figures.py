@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
@@ -19,13 +21,15 @@ from heedful.report.drawing import (
     house_style,
     new_figure,
 )
-from heedful.studies.heads.estimates import Estimate
-from heedful.studies.heads.head_counts import HeadCounts
-from heedful.studies.heads.keys import Keys
-from heedful.studies.heads.prenorm import PreNorm
-from heedful.studies.heads.robustness import HeadAblation, Robustness
-from heedful.studies.heads.schemes import Schemes
-from heedful.studies.heads.study import HeadsStudy
+
+if TYPE_CHECKING:
+    from heedful.studies.heads.estimates import Estimate
+    from heedful.studies.heads.head_counts import HeadCounts
+    from heedful.studies.heads.keys import Keys
+    from heedful.studies.heads.prenorm import PreNorm
+    from heedful.studies.heads.robustness import HeadAblation, Robustness
+    from heedful.studies.heads.schemes import Schemes
+    from heedful.studies.heads.study import HeadsStudy
 
 COLOURS = {
     "previous": BLUE,

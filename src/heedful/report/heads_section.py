@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from heedful.report.drawing import inline_svg
 from heedful.report.formulas import formula_svg
 from heedful.report.heads_figures import (
@@ -16,16 +18,19 @@ from heedful.report.heads_figures import (
 from heedful.report.heads_tables import interval, named_tokens, strongest
 from heedful.report.page import Block, Figure, Section, Table
 from heedful.report.terminal import sentence
-from heedful.studies.heads.estimates import Finding
-from heedful.studies.heads.study import HeadsStudy, Trained
+
+if TYPE_CHECKING:
+    from heedful.studies.heads.estimates import Finding
+    from heedful.studies.heads.study import HeadsStudy, Trained
 
 
-def heads_section(record: HeadsStudy, seconds: float) -> Section:
-    """Tell a study of heads."""
-    blocks = [_map(record), _keys(record), _robustness(record)]
+def heads_section(record: HeadsStudy, seconds: float, *, options: str = "") -> Section:
+    """Tell a study of heads that was run with some options."""
+    command = f"heed study heads {record.model} {options}".rstrip()
+    blocks = [_map(record, command), _keys(record), _robustness(record)]
     if record.trained is not None:
         blocks += [_norms(record.trained), _counts(record.trained), _order(record, record.trained)]
-    blocks.append(_tokens(record))
+    blocks.append(_tokens(record, command))
     return Section(
         name="heads",
         title="Heads of a trained model",
@@ -37,11 +42,7 @@ def heads_section(record: HeadsStudy, seconds: float) -> Section:
     )
 
 
-def _command(record: HeadsStudy) -> str:
-    return f"heed study heads {record.model}"
-
-
-def _map(record: HeadsStudy) -> Block:
+def _map(record: HeadsStudy, command: str) -> Block:
     behaviour = record.behaviour
     parts = ", ".join(f"{count} {WORDS[label]}" for label, count in behaviour.counts.items())
     paragraphs = [
@@ -82,7 +83,7 @@ def _map(record: HeadsStudy) -> Block:
             Figure(
                 svg=inline_svg(heads_map(record), "map of heads"),
                 caption=f"Every head of {record.model}, reading {record.text}.",
-                command=_command(record),
+                command=command,
             ),
         ),
         tables=tables,
@@ -241,7 +242,7 @@ def _order(record: HeadsStudy, trained: Trained) -> Block:
     )  # fmt: skip
 
 
-def _tokens(record: HeadsStudy) -> Block:
+def _tokens(record: HeadsStudy, command: str) -> Block:
     found = record.predictable
     paragraphs = [
         "The output layer compares the final state with one row a token. A row inside the hull "
@@ -259,7 +260,7 @@ def _tokens(record: HeadsStudy) -> Block:
     return Block(
         heading="Tokens that can never be predicted",
         paragraphs=tuple(paragraphs),
-        command=_command(record),
+        command=command,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import RenderableType
@@ -10,10 +11,12 @@ from rich.text import Text
 
 from heedful.report.heads_figures import COLOURS, WORDS
 from heedful.report.terminal import bullets, number, paragraph, sentence, table
-from heedful.studies.heads.behaviour import HeadBehaviour
-from heedful.studies.heads.estimates import Estimate, Finding
-from heedful.studies.heads.predictable import Predictable, TokenName
-from heedful.studies.heads.study import HeadsStudy, Trained
+
+if TYPE_CHECKING:
+    from heedful.studies.heads.behaviour import HeadBehaviour
+    from heedful.studies.heads.estimates import Estimate, Finding
+    from heedful.studies.heads.predictable import Predictable, TokenName
+    from heedful.studies.heads.study import HeadsStudy, Trained
 
 LETTERS = {
     "previous": "P",
