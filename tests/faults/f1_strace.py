@@ -5,21 +5,24 @@
 
 Whatever makes the call, Python or a library below it, the process dies in it. strace counts
 calls per thread and per kind: checkpoints are written from the main thread, which is the one
-that is watched.
+that is watched. It is attached to a child that has loaded everything: loading torch again for
+every point, each of its system calls slowed down, would take most of the time.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
+import signal
 import subprocess
-import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from killable import command, finished_as, go_on, workshop
+from killable import command, finished_as, start, wait, workshop
 
 KINDS = (
     "write", "pwrite64", "writev", "fsync", "fdatasync", "rename", "renameat", "renameat2",
@@ -27,24 +30,33 @@ KINDS = (
 )  # fmt: skip
 
 
-def traced(folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Train in a process of its own under strace."""
-    return subprocess.run(
-        [
-            *("strace", "--quiet=all", "--signal=none", *flags),
-            *(sys.executable, "-B", str(Path(__file__)), "--train", str(folder)),
-        ],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
+def stop_first() -> None:
+    """Wait, in the child, until strace watches it."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def traced(folder: Path, *flags: str) -> int:
+    """Train in a child that strace watches from its first call on; return its exit code."""
+    process = start(folder, stop_first)
+    os.waitpid(process, os.WUNTRACED)
+    watcher = subprocess.Popen(
+        ["strace", "--quiet=all", "--signal=none", *flags, f"--attach={process}"],
+        stderr=subprocess.DEVNULL,
     )
+    while f"TracerPid:\t{watcher.pid}\n" not in Path(f"/proc/{process}/status").read_text():
+        assert watcher.poll() is None, "strace could not watch the training"
+        time.sleep(0.002)
+    os.kill(process, signal.SIGCONT)
+    code = wait(process)
+    watcher.wait()
+    return code
 
 
 def points(folder: Path) -> list[tuple[str, int]]:
     """Return every write-class call of an undisturbed run, as its kind and its number."""
     log = folder / "calls"
-    done = traced(folder / "counted", f"--trace={','.join(KINDS)}", f"--output={log}")
-    assert done.returncode == 0, done.stderr
+    code = traced(folder / "counted", f"--trace={','.join(KINDS)}", f"--output={log}")
+    assert code == 0, code
     calls = re.findall(r"^(\w+)\(", log.read_text("utf-8", "replace"), re.MULTILINE)
     return [
         (kind, number) for kind, count in Counter(calls).items() for number in range(1, count + 1)
@@ -60,8 +72,8 @@ def kill_everywhere(count: int, seed: int) -> dict[str, Any]:
         for kind, number in chosen:
             place = folder / "killed"
             fault = f"--inject={kind}:signal=SIGKILL:when={number}"
-            done = traced(place, f"--trace={kind}", fault, "--output=/dev/null")
-            if done.returncode == 0 or not finished_as(place, expected):
+            code = traced(place, f"--trace={kind}", fault, "--output=/dev/null")
+            if code != -signal.SIGKILL or not finished_as(place, expected):
                 failures.append(f"{kind} {number}")
             shutil.rmtree(place, ignore_errors=True)
     found = {"tried": len(chosen), "passed": len(chosen) - len(failures), "calls": len(every)}
@@ -69,7 +81,4 @@ def kill_everywhere(count: int, seed: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--train"]:
-        print(go_on(Path(sys.argv[2])))
-    else:
-        command("F1 by strace: killed at every write-class system call", 0, kill_everywhere)
+    command("F1 by strace: killed at every write-class system call", 0, kill_everywhere)
