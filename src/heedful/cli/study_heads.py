@@ -101,16 +101,26 @@ def heads(
     return 0
 
 
-def lab_study(output: Path, step: Step) -> HeadsStudy:
+LAB_OPTIONS = {"quick": "--quick --seeds 2 --steps 60", "standard": "--quick", "course": ""}
+"""What the laboratory leaves out at each of its scales, as options of this verb."""
+
+
+def lab_study(output: Path, step: Step, scale: str = "standard") -> HeadsStudy:
     """Study the heads of the translation run of the laboratory, or of a small one made for it."""
     from dataclasses import replace
 
-    from heedful.studies.heads import QUICK, QUICK_EFFORT, study_heads
+    from heedful.studies.heads import QUICK, QUICK_EFFORT, Effort, Plan, study_heads
     from heedful.studies.heads.sample import translation_run
     from heedful.studies.heads.small_models import base_run
 
-    plan = replace(QUICK, workers=max(1, os.cpu_count() or 1))
+    plans = {
+        "quick": replace(QUICK, seeds=2, order_seeds=2, steps=60),
+        "standard": QUICK,
+        "course": Plan(),
+    }
+    plan = replace(plans[scale], workers=max(1, os.cpu_count() or 1))
     run = translation_run(output / "translation" / "runs")
     if run is None:
         run = base_run(replace(plan, steps=4 * plan.steps), output / "heads" / "run")
-    return study_heads(run, plan=plan, effort=QUICK_EFFORT, progress=step)
+    effort = Effort() if scale == "course" else QUICK_EFFORT
+    return study_heads(run, plan=plan, effort=effort, progress=step)

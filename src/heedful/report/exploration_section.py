@@ -264,15 +264,15 @@ def _findings(record: Exploration) -> tuple[str, ...]:
         f"The query k_a + k_b does not average two of ten values: each gets a weight of "
         f"{averaging.unscaled[10]:.2f}. It takes a scale of {averaging.needed[10]:.2f} for an "
         f"error of 1 %, and {averaging.needed[1000]:.2f} among a thousand keys.",
+        "A single head can be as robust as one likes: a query that looks away from the noisy "
+        f"direction has a standard deviation of {away.exact.std[0]:.3f}. Only when every key is "
+        f"noisy do two heads help: they err by {number(record.everywhere[2], 2)} instead of "
+        f"{number(record.everywhere[1], 2)}.",
         f"The textbook query β(k_a + k_b) is not the shortest: pushing the others away does the "
         f"same with a norm {shorter:.0%} smaller, and that is proved to be the least.",
         f"With one noisy key, two heads are steadier than one (standard deviation "
         f"{two.exact.std[0]:.3f} instead of {one.exact.std[0]:.3f}), but they still fail in "
         f"{two.limit.failure_probability:.1%} of the draws however large the scale.",
-        "A single head can be as robust as one likes: a query that looks away from the noisy "
-        f"direction has a standard deviation of {away.exact.std[0]:.3f}. Only when every key is "
-        f"noisy do two heads help: they err by {number(record.everywhere[2], 2)} instead of "
-        f"{number(record.everywhere[1], 2)}.",
         f"Of 500 random keys in four dimensions only {record.crowd.count} can be copied; for the "
         "others there is a proof that no query can.",
         "The four-vector problem has a solution with K, Q and V and none without: every output "

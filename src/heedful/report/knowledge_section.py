@@ -19,11 +19,11 @@ COMMAND = "heed study knowledge"
 
 
 def knowledge_section(
-    record: KnowledgeStudy, seconds: float, *, folder: str = "study-knowledge"
+    record: KnowledgeStudy, seconds: float, *, folder: str = "study-knowledge", options: str = ""
 ) -> Section:
-    """Tell a knowledge study that lies in a folder."""
+    """Tell a knowledge study that lies in a folder and was run with some options."""
     blocks = [
-        _contrast(record),
+        _contrast(record, f"{COMMAND} {options}".rstrip()),
         _labels(record),
         _signals(record),
         _calibration(record, folder),
@@ -42,7 +42,7 @@ def knowledge_section(
     )
 
 
-def _contrast(record: KnowledgeStudy) -> Block:
+def _contrast(record: KnowledgeStudy, command: str) -> Block:
     groups = list(record.arms[0].groups)
     rows = tuple(
         (
@@ -67,7 +67,7 @@ def _contrast(record: KnowledgeStudy) -> Block:
                 svg=inline_svg(contrast_figure(record), "knowledge contrast"),
                 caption="Share of right answers with intervals at 95 %; the diamond is the share "
                 "for people whom no text has.",
-                command=COMMAND,
+                command=command,
             ),
         ),
         tables=(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ from heedful import __version__
 from heedful.machine import examine
 from heedful.records import Record
 from heedful.report.drawing import write_whole
-from heedful.report.page import PageFacts, Section, page_html, section_html
+from heedful.report.page import PageFacts, PagePart, Section, duration, page_html, section_html
 from heedful.report.terminal import table
 
 REPORT = "report.html"
+SUMMARY = 2
+"""Findings of each part that stand in the summary."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,6 +45,10 @@ class PartRecord(Record):
     """The record it ends in."""
     version: str
     """The version of Heedful that made it."""
+    command: str = ""
+    """What makes it again."""
+    decided_by: dict[str, str] = field(default_factory=dict)
+    """What decided it besides the version: the scale, and the content of the corpus."""
 
     @classmethod
     def of(cls, section: Section, record: Record) -> PartRecord:
@@ -57,6 +63,10 @@ class PartRecord(Record):
             version=__version__,
         )
 
+    def made_by(self, command: str, decided_by: dict[str, str]) -> PartRecord:
+        """Return the part with what made it."""
+        return replace(self, command=command, decided_by=decided_by)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LabRecord(Record):
@@ -64,8 +74,12 @@ class LabRecord(Record):
 
     report: str
     """Where the report is."""
+    scale: str
+    """How much was trained: quick, standard or course."""
     seconds: float
     """How long its parts took."""
+    summary: tuple[str, ...]
+    """The weightiest findings, at most two of each part."""
     findings: tuple[str, ...]
     """What was found, in the order of the report."""
     parts: tuple[PartRecord, ...]
@@ -78,15 +92,16 @@ class LabRecord(Record):
         return made
 
 
-def finished_part(output: Path, name: str) -> PartRecord | None:
-    """Return a part that an earlier run of this version finished, if it reads well."""
+def finished_part(output: Path, name: str, decided_by: dict[str, str]) -> PartRecord | None:
+    """Return a part that this version finished with the same scale and corpus, if it reads well."""
     path = _path(output, name)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         part = PartRecord(**{**content, "findings": tuple(content["findings"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return part if part.version == __version__ and part.name == name else None
+    same = (part.version, part.name, part.decided_by) == (__version__, name, decided_by)
+    return part if same else None
 
 
 def keep_part(output: Path, part: PartRecord) -> None:
@@ -96,29 +111,47 @@ def keep_part(output: Path, part: PartRecord) -> None:
     write_whole(path, part.to_json(indent=None).encode())
 
 
-def write_report(output: Path, parts: Sequence[PartRecord]) -> Path:
+def write_report(
+    output: Path, parts: Sequence[PartRecord], *, command: str = "", notice: str = ""
+) -> Path:
     """Write the one self-contained page of all parts and return its path."""
     machine = examine()
     facts = PageFacts(
         version=__version__,
         machine=f"Python {machine.python}, {machine.cpu}, {machine.cores} cores",
         date=datetime.date.today().isoformat(),
-        command="heed lab",
+        command=command,
+        seconds=sum(part.seconds for part in parts),
+        notice=notice,
     )
-    findings = [finding for part in parts for finding in part.findings]
-    fragments = [(part.name, part.title, part.html) for part in parts]
+    shown = [
+        PagePart(
+            name=part.name,
+            title=part.title,
+            summary=part.findings[:SUMMARY],
+            fragment=part.html,
+            seconds=part.seconds,
+            command=part.command,
+        )
+        for part in parts
+    ]
     path = output / REPORT
-    write_whole(path, page_html(fragments, findings, facts).encode())
+    write_whole(path, page_html(shown, facts).encode())
     return path
+
+
+def summary_of(parts: Sequence[PartRecord]) -> tuple[str, ...]:
+    """Return the weightiest findings of all parts."""
+    return tuple(finding for part in parts for finding in part.findings[:SUMMARY])
 
 
 def lab_tables(record: LabRecord) -> Iterator[RenderableType]:
     """Yield what `heed lab` prints when it is done."""
     made = table("What was found", "", left=(0,))
-    for place, finding in enumerate(record.findings, start=1):
+    for place, finding in enumerate(record.summary, start=1):
         made.add_row(f"{place}. {finding}")
     yield made
-    yield f"The report is at {record.report} ({record.seconds:.0f} s)"
+    yield f"The report is at {record.report} ({duration(record.seconds)})"
 
 
 def _path(output: Path, name: str) -> Path:

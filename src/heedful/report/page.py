@@ -52,7 +52,7 @@ class Section:
     lead: str
     blocks: tuple[Block, ...]
     findings: tuple[str, ...] = field(default_factory=tuple)
-    """What was found, one line each, for the summary."""
+    """What was found, a sentence or two each, weightiest first: the summary takes the first two."""
     seconds: float = 0.0
 
 
@@ -64,6 +64,25 @@ class PageFacts:
     machine: str
     date: str
     command: str
+    """What makes the page again; empty where its parts say so themselves."""
+    seconds: float = 0.0
+    """How long everything took."""
+    notice: str = ""
+    """What a reader must know before the numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PagePart:
+    """One part, as the page needs it."""
+
+    name: str
+    title: str
+    summary: tuple[str, ...]
+    fragment: str
+    """Its section, as HTML."""
+    seconds: float
+    command: str = ""
+    """What makes it again."""
 
 
 def environment() -> Environment:
@@ -77,6 +96,7 @@ def environment() -> Environment:
     )
     made.filters["drawing"] = Markup
     made.filters["maths"] = maths
+    made.filters["duration"] = duration
     return made
 
 
@@ -107,21 +127,23 @@ def maths(text: str) -> Markup:
     return Markup(_POWER.sub(r"<sup>\1</sup>", marked))
 
 
+def duration(seconds: float) -> str:
+    """Write a time as people say it.
+
+    >>> duration(4.21), duration(75.0), duration(600)
+    ('4.2 s', '1 min 15 s', '10 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+
+
 def section_html(section: Section) -> str:
     """Return one section as an HTML fragment."""
     return environment().get_template("section.html.j2").render(section=section)
 
 
-def page_html(
-    fragments: Sequence[tuple[str, str, str]], findings: Sequence[str], facts: PageFacts
-) -> str:
-    """Return the whole page from (name, title, fragment) of each part, in order."""
-    return (
-        environment()
-        .get_template("report.html.j2")
-        .render(
-            parts=[(name, title, Markup(fragment)) for name, title, fragment in fragments],
-            findings=findings,
-            facts=facts,
-        )
-    )
+def page_html(parts: Sequence[PagePart], facts: PageFacts) -> str:
+    """Return the whole page of some parts, in order."""
+    return environment().get_template("report.html.j2").render(parts=parts, facts=facts)
