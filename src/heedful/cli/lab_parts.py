@@ -50,7 +50,7 @@ class Bench:
 
     def decisive(self, names: tuple[str, ...]) -> dict[str, str]:
         """Return what decides a part, so that only the same is kept: corpora by their content."""
-        made = {"scale": self.scale} if "scale" in names else {}
+        made: dict[str, str] = {"scale": self.scale} if "scale" in names else {}
         if "corpus" in names and self.corpus:
             made["corpus"] = " ".join(_content(path) for path in self.corpus)
         return made
