@@ -1,7 +1,9 @@
 /** The state of view 4: runs as they train, and what a model does with a sentence. */
 
+import { untrack } from 'svelte'
 import { address, remember, wholeOf } from './address.svelte'
 import { ask, channel, latest, unpacked, type Packed } from './api'
+import { Asking, Translating, Watching } from './studies.svelte'
 
 export interface Run {
   id: string
@@ -19,6 +21,7 @@ export interface Model {
   id: string
   name: string
   run: string | null
+  translates: boolean
 }
 
 export interface Line {
@@ -41,6 +44,7 @@ export class ModelsState {
   runs = $state.raw<Run[]>([])
   folder = $state('')
   models = $state.raw<Model[]>([])
+  askers = $state.raw<Model[]>([])
   run = $state('')
   model = $state('')
   text = $state('')
@@ -52,6 +56,9 @@ export class ModelsState {
   reading = $state(false)
   loaded = $state(false)
   trouble = $state('')
+  translating = new Translating(address.values)
+  asking = new Asking(address.values)
+  watching = new Watching(address.values)
 
   #watching: ReturnType<typeof channel> | null = null
   #timer: ReturnType<typeof setInterval> | undefined
@@ -90,6 +97,8 @@ export class ModelsState {
     })
     return found
   })
+  translates = $derived(this.models.find((model) => model.id === this.model)?.translates ?? false)
+  target = $derived(this.translates ? this.translating.targetOf(this.text) : '')
   weights = $derived(this.read ? unpacked(this.read.weights) : null)
 
   save(): void {
@@ -99,15 +108,20 @@ export class ModelsState {
       ...(this.text ? { text: this.text } : {}),
       ...(this.layer ? { layer: String(this.layer) } : {}),
       ...(this.head ? { head: String(this.head) } : {}),
+      ...(this.translates ? this.translating.values : {}),
+      ...this.watching.values,
+      ...this.asking.values,
     })
   }
 
   async refresh(): Promise<void> {
     try {
-      const [runs, models] = await Promise.all([ask<{ folder: string; runs: Run[] }>('models/runs'), ask<{ models: Model[] }>('models/list')])
+      const [runs, models] = await Promise.all([ask<{ folder: string; runs: Run[] }>('models/runs'), ask<{ models: Model[]; askers: Model[] }>('models/list')])
       this.runs = runs.runs
       this.folder = runs.folder
       this.models = models.models
+      this.askers = models.askers
+      if (!this.asking.asker && this.askers.length) this.asking.asker = this.askers[0].id
       if (!this.run && this.runs.length) this.run = (this.runs.find((run) => run.state.startsWith('running')) ?? this.runs[0]).id
       if (!this.model && this.models.length) this.model = this.models[0].id
       if (this.trouble.startsWith('The server')) this.trouble = ''
@@ -130,16 +144,35 @@ export class ModelsState {
     return () => this.#watching?.close()
   }
 
+  askTranslation(): void {
+    if (this.translates && this.text.trim()) this.translating.ask(this.model, this.text)
+    else untrack(() => this.translating.forget())
+  }
+
+  /** A translator reads the sentence with its translation, so it waits for that. */
+  get #waits(): boolean {
+    return !this.loaded || (this.translates && this.translating.busy)
+  }
+
+  get #sentence(): object {
+    return { model: this.model, text: this.text, target: this.target, layer: this.layer }
+  }
+
   askRead(): void {
-    if (!this.model || !this.text.trim()) return
+    const question = this.#sentence
+    if (!this.model || !this.text.trim() || this.#waits) return
     this.reading = true
-    this.#reads.ask({ model: this.model, text: this.text, layer: this.layer })
+    this.#reads.ask(question)
   }
 
   askHead(): void {
     this.exact = null
-    if (!this.read || this.read.layer !== this.layer) return
-    this.#exacts.ask({ model: this.model, text: this.text, layer: this.layer, head: this.head })
+    if (!this.read || this.read.layer !== this.layer || this.#waits) return
+    this.#exacts.ask({ ...this.#sentence, head: this.head })
+  }
+
+  askBehaviour(): void {
+    if (!this.#waits) this.watching.ask(this.model, this.text, this.target)
   }
 
   close(): void {
@@ -147,5 +180,8 @@ export class ModelsState {
     this.#watching?.close()
     this.#reads.stop()
     this.#exacts.stop()
+    this.translating.close()
+    this.asking.close()
+    this.watching.close()
   }
 }

@@ -28,6 +28,7 @@ from heedful.web.assets import BuiltPage
 from heedful.web.attention_api import attention_routes
 from heedful.web.claims_api import claims_routes
 from heedful.web.judging import Judges
+from heedful.web.model_studies import studies_routes
 from heedful.web.models_api import models_routes
 from heedful.web.positions_api import positions_routes
 from heedful.web.security import Access, Guard, token_in_address
@@ -77,7 +78,9 @@ def unguarded_app(settings: PageSettings) -> FastAPI:
     app.include_router(attention_routes(desk))
     app.include_router(claims_routes(desk, judges))
     app.include_router(positions_routes(desk))
-    app.include_router(models_routes(desk, Shelves(settings.runs, settings.models)))
+    shelves = Shelves(settings.runs, settings.models)
+    app.include_router(models_routes(desk, shelves))
+    app.include_router(studies_routes(shelves))
     return app
 
 

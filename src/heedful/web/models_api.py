@@ -1,10 +1,8 @@
 """View 4, Models: runs and their live curves, and what a trained model does with a sentence.
 
 Every number comes from `heedful.training` and `heedful.model`. torch is imported only when the
-first question needs it. Further questions about a model (translations with beams and alignment,
-questions with confidence, heads sorted by what they do) are routes of their own here: each takes
-the id of a model from `shelves.entries()`, loads it with `shelves.load(id)` and answers the record
-of its study.
+first question needs it. Dearer questions about a model (translations with beams and alignment,
+questions with confidence, heads sorted by what they do) are in `model_studies`.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from heedful.errors import HeedfulError, InputError
 from heedful.records import plain
 from heedful.web.answers import Desk, Question, answer, error_parts, packed, packed_bytes
 from heedful.web.live_metrics import MetricsReader
+from heedful.web.sentences import sentence
 from heedful.web.shelves import Shelves, id_of
 
 MOST_TOKENS = 1024
@@ -42,6 +41,8 @@ class ReadQuestion(ModelQuestion):
     """A sentence to read."""
 
     text: str = Field(min_length=1, max_length=20_000)
+    target: str = Field(default="", max_length=20_000)
+    """A translation that a translator reads after it."""
     layer: int = Field(default=0, ge=0, le=1_000)
 
 
@@ -62,7 +63,7 @@ def models_routes(desk: Desk, shelves: Shelves) -> APIRouter:
     @routes.post("/list")
     async def models() -> Response:
         entries = await desk.work(shelves.entries)
-        return answer({"models": entries})
+        return answer({"models": entries, "askers": await desk.work(shelves.askers)})
 
     @routes.post("/read")
     async def read(question: ReadQuestion) -> Response:
@@ -157,23 +158,12 @@ def _head(shelves: Shelves, question: HeadQuestion) -> dict[str, Any]:
 
 
 def _traced(shelves: Shelves, question: ReadQuestion) -> tuple[list[str], Any, Any]:
-    loaded = shelves.load(question.model)
+    read = sentence(shelves, question.model, question.text, question.target, MOST_TOKENS)
     import torch
 
-    tokenizer = loaded.tokenizer
-    if tokenizer is None:
-        raise InputError("model", "has no tokenizer", expected="a model that can read text")
-    ids = tokenizer.encode(question.text)
-    if tokenizer.begin is not None:
-        ids = [tokenizer.begin, *ids]
-    most = min(MOST_TOKENS, loaded.decoder.config.context)
-    if not 1 <= len(ids) <= most:
-        raise InputError(
-            "text", f"has {len(ids)} tokens", expected=f"1 to {most} tokens were expected"
-        )
     with torch.inference_mode():
-        trace = loaded.decoder.trace(torch.tensor([ids]))
-    return [_shown(tokenizer, number) for number in ids], trace, tokenizer
+        trace = read.decoder.trace(torch.tensor([read.ids]))
+    return [_shown(read.tokenizer, number) for number in read.ids], trace, read.tokenizer
 
 
 def _candidates(logits: Any, tokenizer: Any) -> list[dict[str, Any]]:

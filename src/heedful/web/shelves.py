@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LOADED = 2
 """Models that are kept in memory."""
+TRANSLATION, ASKING, KNOWLEDGE = "translation.json", "ask.json", "knowledge.json"
+"""Files by which a translator, a run that can be asked, and a study of knowledge are known."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,6 +34,8 @@ class ModelEntry(Record):
     """How the page calls it."""
     run: str | None
     """The id of the run that made it; None for a model from elsewhere."""
+    translates: bool = False
+    """Whether it was taught to translate."""
 
 
 @dataclass
@@ -45,10 +49,33 @@ class Shelves:
 
     def runs(self) -> dict[str, Path]:
         """Return the runs that there are now, by id."""
+        return {id_of(path): path for path in self._folders() if _is_run(path)}
+
+    def _folders(self) -> list[Path]:
+        """Return the folder, what lies in it, and the runs of studies that lie in it."""
         if not self.runs_folder.is_dir():
-            return {}
+            return []
         folders = [self.runs_folder, *sorted(self.runs_folder.iterdir())]
-        return {id_of(path): path for path in folders if (path / "config.json").is_file()}
+        studies = [path / "runs" for path in folders if not _is_run(path)]
+        return folders + [
+            run for study in studies if study.is_dir() for run in sorted(study.iterdir())
+        ]
+
+    def askers(self) -> list[ModelEntry]:
+        """Return what can be asked questions: studies of knowledge, and runs that they left."""
+        folders = [path for path in self._folders() if (path / KNOWLEDGE).is_file()]
+        within = {path / "runs" for path in folders}
+        runs = self.runs().values()
+        folders += [p for p in runs if (p / ASKING).is_file() and p.parent not in within]
+        return [ModelEntry(id=id_of(path), name=path.name, run=None) for path in folders]
+
+    def asker(self, identifier: str) -> Path:
+        """Return the folder of what can be asked."""
+        known = {entry.id for entry in self.askers()}
+        found = {id_of(path): path for path in self._folders()}.get(identifier)
+        if found is None or identifier not in known:
+            raise InputError("asker", f"{identifier!r} is unknown", expected="one of the list")
+        return found
 
     def run(self, identifier: str) -> Path:
         """Return the folder of a run, or say that there is none."""
@@ -60,14 +87,29 @@ class Shelves:
     def entries(self) -> list[ModelEntry]:
         """Return the models of finished runs, and those that were named."""
         made = [
-            ModelEntry(id=id_of(path / "model"), name=path.name, run=identifier)
+            ModelEntry(
+                id=id_of(path / "model"),
+                name=path.name,
+                run=identifier,
+                translates=self.translates(path / "model"),
+            )
             for identifier, path in self.runs().items()
             if (path / "model" / "config.json").is_file()
         ]
         return made + [
-            ModelEntry(id=id_of(path), name=path.stem or str(path), run=None)
+            ModelEntry(
+                id=id_of(path),
+                name=path.stem or str(path),
+                run=None,
+                translates=self.translates(path),
+            )
             for path in self.models
         ]
+
+    @staticmethod
+    def translates(path: Path) -> bool:
+        """Tell whether a model says how it translates."""
+        return (path / TRANSLATION).is_file()
 
     def load(self, identifier: str) -> Pretrained:
         """Return a model with its weights; the last few stay in memory."""
@@ -75,7 +117,7 @@ class Shelves:
             if identifier in self._loaded:
                 self._loaded.move_to_end(identifier)
                 return self._loaded[identifier]
-            path = self._path(identifier)
+            path = self.path(identifier)
             from heedful.model import load
 
             loaded = load(path)
@@ -84,12 +126,17 @@ class Shelves:
                 self._loaded.popitem(last=False)
             return loaded
 
-    def _path(self, identifier: str) -> Path:
+    def path(self, identifier: str) -> Path:
+        """Return where a model lies, or say that there is none of that id."""
         places: dict[str, Any] = {id_of(path): path for path in self.models}
         places |= {id_of(path / "model"): path / "model" for path in self.runs().values()}
         if identifier not in places:
             raise InputError("model", f"{identifier!r} is unknown", expected="a model of the list")
         return Path(places[identifier])
+
+
+def _is_run(path: Path) -> bool:
+    return (path / "config.json").is_file()
 
 
 def id_of(path: Path) -> str:

@@ -1,0 +1,243 @@
+/** Further questions to a model: translations, questions about people, and what its heads do. */
+
+import { wholeOf } from './address.svelte'
+import { latest } from './api'
+
+export interface Hypothesis {
+  text: string
+  log_probability: number
+  per_token: number
+  score: number
+  tokens: number[]
+  finished: boolean
+}
+
+export interface Alignment {
+  source_words: string[]
+  target_words: string[]
+  weights: number[][]
+  mass: number[]
+  links: number[]
+  heads: { layer: number; head: number; mass: number; information: number }[]
+}
+
+interface TranslateAnswer {
+  languages: [string, string]
+  rank: number
+  translation: { source: string; text: string; hypotheses: Hypothesis[] }
+  alignment: Alignment | null
+}
+
+export const BEAMS = [1, 2, 3, 5, 8, 12, 16]
+
+type Values = Record<string, string>
+
+/** The translations of a sentence, and the alignment of one of them. */
+export class Translating {
+  beam = $state(5)
+  rank = $state(0)
+  found = $state.raw<TranslateAnswer | null>(null)
+  busy = $state(false)
+  trouble = $state('')
+
+  #asking = latest<object, TranslateAnswer>('models/translate', 400, (found) => {
+    this.found = found
+    this.rank = found.rank
+    this.busy = false
+    this.trouble = ''
+  }, (problem) => {
+    this.found = null
+    this.busy = false
+    this.trouble = problem
+  })
+
+  constructor(values: Values) {
+    const wanted = wholeOf(values.beam, 5, 1, 16)
+    this.beam = BEAMS.includes(wanted) ? wanted : 5
+    this.rank = wholeOf(values.rank, 0, 0, 15)
+  }
+
+  get values(): Values {
+    return { ...(this.beam === 5 ? {} : { beam: String(this.beam) }), ...(this.rank ? { rank: String(this.rank) } : {}) }
+  }
+
+  /** The chosen translation of a text, once it is known. */
+  targetOf(text: string): string {
+    return this.found?.translation.source === text ? (this.found.translation.hypotheses[this.found.rank]?.text ?? '') : ''
+  }
+
+  ask(model: string, text: string): void {
+    this.busy = true
+    this.#asking.ask({ model, text, beam: this.beam, rank: Math.min(this.rank, this.beam - 1) })
+  }
+
+  forget(): void {
+    this.#asking.stop()
+    this.found = null
+    this.busy = false
+    this.trouble = ''
+  }
+
+  close(): void {
+    this.#asking.stop()
+  }
+}
+
+export interface Neighbour {
+  name: string
+  place: string
+  score: number
+}
+
+export interface Reply {
+  question: string
+  name: string | null
+  answer: string | null
+  would_say: string
+  confidence: number
+  threshold: number
+  wanted_error: number
+  evidence: string | null
+  supported: boolean
+  fine_tuned_answer: string | null
+  nearest: Record<string, Neighbour>
+}
+
+/** A question, and what a model of the knowledge study replies. */
+export class Asking {
+  asker = $state('')
+  question = $state('')
+  reply = $state.raw<Reply | null>(null)
+  busy = $state(false)
+  trouble = $state('')
+
+  #asking = latest<object, { reply: Reply }>('models/ask', 500, (found) => {
+    this.reply = found.reply
+    this.busy = false
+    this.trouble = ''
+  }, (problem) => {
+    this.reply = null
+    this.busy = false
+    this.trouble = problem
+  })
+
+  constructor(values: Values) {
+    this.asker = values.asker ?? ''
+    this.question = values.question ?? ''
+  }
+
+  get values(): Values {
+    return this.question ? { asker: this.asker, question: this.question } : {}
+  }
+
+  ask(): void {
+    if (!this.asker || !this.question.trim()) {
+      this.close()
+      this.reply = null
+      this.busy = false
+      this.trouble = ''
+      return
+    }
+    this.busy = true
+    this.#asking.ask({ asker: this.asker, text: this.question })
+  }
+
+  close(): void {
+    this.#asking.stop()
+  }
+}
+
+interface Estimate {
+  value: number
+  low: number | null
+  high: number | null
+  count: number
+}
+
+export interface Head {
+  layer: number
+  head: number
+  kinds: Record<string, number>
+  kind: string
+  top_mass: Estimate
+  effective_keys: Estimate
+  masses: Record<string, Estimate>
+  follows: Estimate | null
+  looks_for: string
+}
+
+interface BehaviourAnswer {
+  on: 'sentence' | 'sample'
+  sample: string
+  tokens: number
+  behaviour: { heads: Head[]; counts: Record<string, number>; thresholds: Record<string, number>; repeated: number }
+}
+
+/** What heads are called, in the order in which they are shown. */
+export const LABELS: Record<string, string> = {
+  previous: 'the token before',
+  self: 'the token itself',
+  first: 'the first token',
+  duplicate: 'the same token, earlier',
+  induction: 'what followed the same token',
+  source: 'the source, in step with the target',
+  copies: 'one key, whichever it is',
+  averages: 'a few keys',
+  diffuse: 'many keys',
+}
+
+export const labelOf = (head: Head): string => head.looks_for || head.kind
+
+/** How much of its reading supports the label of a head. */
+export const strengthOf = (head: Head): number => (head.looks_for ? head.masses[head.looks_for].value : head.kinds[head.kind])
+
+/** What each head does, on a sentence or on a sample. */
+export class Watching {
+  on = $state<'' | 'sentence' | 'sample'>('')
+  does = $state('')
+  found = $state.raw<BehaviourAnswer | null>(null)
+  busy = $state(false)
+  trouble = $state('')
+
+  #asking = latest<object, BehaviourAnswer>('models/behaviour', 450, (found) => {
+    this.found = found
+    this.busy = false
+    this.trouble = ''
+  }, (problem) => {
+    this.found = null
+    this.busy = false
+    this.trouble = problem
+  })
+
+  constructor(values: Values) {
+    this.on = values.on === 'sentence' || values.on === 'sample' ? values.on : ''
+    this.does = values.does && values.does in LABELS ? values.does : ''
+  }
+
+  get values(): Values {
+    return { ...(this.on ? { on: this.on } : {}), ...(this.does ? { does: this.does } : {}) }
+  }
+
+  sorted = $derived.by(() => {
+    const order = Object.keys(LABELS)
+    const place = (head: Head): number => order.indexOf(labelOf(head))
+    return [...(this.found?.behaviour.heads ?? [])].sort((a, b) => place(a) - place(b) || strengthOf(b) - strengthOf(a))
+  })
+  shown = $derived(this.sorted.filter((head) => !(this.does && this.found && this.does in this.found.behaviour.counts) || labelOf(head) === this.does))
+
+  ask(model: string, text: string, target: string): void {
+    if (!this.on || !model || (this.on === 'sentence' && !text.trim())) {
+      this.#asking.stop()
+      this.found = null
+      this.busy = false
+      this.trouble = ''
+      return
+    }
+    this.busy = true
+    this.#asking.ask(this.on === 'sample' ? { model, on: 'sample' } : { model, on: 'sentence', text, target })
+  }
+
+  close(): void {
+    this.#asking.stop()
+  }
+}
