@@ -97,6 +97,7 @@ def environment() -> Environment:
     made.filters["drawing"] = Markup
     made.filters["maths"] = maths
     made.filters["duration"] = duration
+    made.filters["breakable"] = breakable
     return made
 
 
@@ -114,6 +115,9 @@ _GREEK = {
 _GREEK_WORD = re.compile(rf"(?<![A-Za-z])({'|'.join(_GREEK)})(?![A-Za-z])")
 _SUBSCRIPT = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z\u0370-\u03ff])_([a-zA-Z0-9])(?![A-Za-z0-9_])")
 _POWER = re.compile(r"\^(-?\d+)")
+LONGEST_CELL, LONGEST_WORD = 400, 30
+"""Characters of a cell that are shown, and of a word before a line may break inside it."""
+_LONG_WORD = re.compile(rf"(\S{{{LONGEST_WORD}}})(?=\S)")
 
 
 def maths(text: str) -> Markup:
@@ -137,6 +141,18 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+
+
+def breakable(text: str) -> str:
+    """Cut a long text, and let long words break: a model may stammer, and the table must stand.
+
+    >>> breakable("plain")
+    'plain'
+    >>> len(breakable("The" * 200))
+    415
+    """
+    shown = text if len(text) <= LONGEST_CELL else text[:LONGEST_CELL] + " …"
+    return _LONG_WORD.sub("\\1\u200b", shown)
 
 
 def section_html(section: Section) -> str:
