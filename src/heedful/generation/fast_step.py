@@ -20,9 +20,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.errors import InputError
-from heedful.generation.products import Map, Precision, Sum, activated, added, product
+from heedful.generation.products import Map, Precision, product
 from heedful.model import Cache, Decoder
-from heedful.model.blocks import Block
+from heedful.model.blocks import ACTIVATIONS, Block
 from heedful.model.config import Alibi, Rotary, Sinusoidal
 from heedful.model.turning import Turn, alibi_slopes, sinusoidal_table
 
@@ -35,10 +35,10 @@ class Layer:
     qkv: Map
     query_norm: Map | None
     key_norm: Map | None
-    output: Sum
+    output: Map
     feed_forward_norm: Map
     up: Map
-    down: Sum
+    down: Map
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +68,12 @@ class FastStep:
         self.config = config = decoder.config
         self.embedding = decoder.embedding.weight.detach()
         self.places = self._place_table(decoder)
-        self.layers = [
-            _layer(block, config.feed_forward.activation, precision) for block in decoder.blocks
-        ]
+        self.layers = [_layer(block, precision) for block in decoder.blocks]
         self.norm = None if decoder.norm is None else _norm(decoder.norm)
         head = decoder.embedding if decoder.head is None else decoder.head
         self.head = product(head.weight, None, precision)
+        self.activation = ACTIVATIONS[config.feed_forward.activation]
+        self.gated = config.feed_forward.activation == "swiglu"
         self.before = config.norm.placement == "pre"
         self.columns = torch.arange(config.context, device=self.embedding.device)
 
@@ -102,11 +102,11 @@ class FastStep:
 
     def after(self, layer: Layer, stream: Tensor, read: Tensor) -> Tensor:
         """Return the stream after a layer whose heads read this, side by side."""
-        stream = layer.output(read, stream)
+        stream = stream + layer.output(read)
         if not self.before:
             stream = layer.attention_norm(stream)
         seen = layer.feed_forward_norm(stream) if self.before else stream
-        stream = layer.down(layer.up(seen), stream)
+        stream = stream + layer.down(self._inner(layer.up(seen)))
         return stream if self.before else layer.feed_forward_norm(stream)
 
     def logits(self, stream: Tensor) -> Tensor:
@@ -131,6 +131,12 @@ class FastStep:
         # Contiguous, because the fast way to write a batch of columns is a transposed row.
         queries = queries.reshape(rows, kv_heads, -1, width).contiguous()
         return _attended(queries, all_keys, all_values, view.bias).reshape(rows, -1)
+
+    def _inner(self, inner: Tensor) -> Tensor:
+        if not self.gated:
+            return self.activation(inner)
+        gate, value = inner.chunk(2, dim=-1)
+        return self.activation(gate).mul_(value)
 
     def embedded(self, tokens: Tensor, places: Tensor) -> Tensor:
         """Return the stream before the first layer."""
@@ -168,7 +174,7 @@ class FastStep:
         return None
 
 
-def _layer(block: nn.Module, activation: str, precision: Precision) -> Layer:
+def _layer(block: nn.Module, precision: Precision) -> Layer:
     assert isinstance(block, Block)
     attention, feed_forward = block.attention, block.feed_forward
     query_norm, key_norm = attention.query_norm, attention.key_norm
@@ -186,10 +192,10 @@ def _layer(block: nn.Module, activation: str, precision: Precision) -> Layer:
         qkv=product(qkv_weight, qkv_bias, precision),
         query_norm=None if query_norm is None else _norm(query_norm, 1 / math.sqrt(width)),
         key_norm=None if key_norm is None else _norm(key_norm),
-        output=added(attention.output.weight, attention.output.bias, precision),
+        output=product(attention.output.weight, attention.output.bias, precision),
         feed_forward_norm=_norm(block.feed_forward_norm),
-        up=activated(feed_forward.up.weight, feed_forward.up.bias, activation, precision),
-        down=added(feed_forward.down.weight, feed_forward.down.bias, precision),
+        up=product(feed_forward.up.weight, feed_forward.up.bias, precision),
+        down=product(feed_forward.down.weight, feed_forward.down.bias, precision),
     )
 
 

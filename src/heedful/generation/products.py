@@ -22,21 +22,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from heedful.errors import InputError
-from heedful.model.blocks import ACTIVATIONS
 
 Precision = Literal["float32", "int8"]
 """How weights are kept: as they are, or rounded to 8 bits."""
 Map: TypeAlias = Callable[[Tensor], Tensor]
 """From (rows, inputs) to (rows, outputs)."""
-Sum: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-"""From (rows, inputs) and (rows, outputs) to (rows, outputs)."""
-ONEDNN_NAMES = {
-    "gelu": ("gelu", "none"),
-    "gelu_tanh": ("gelu", "tanh"),
-    "relu": ("relu", ""),
-    "swiglu": ("swish", ""),
-}
-"""What oneDNN calls an activation, and its kind."""
 BLOCKS = 8
 """Into how many products a matrix is cut for one row; two already use two cores."""
 
@@ -61,76 +51,6 @@ def product(weight: Tensor, bias: Tensor | None, precision: Precision = "float32
         if many is None:  # packing copies the weights: only when it is needed
             many = _packed(weight, bias)
         return many(x)
-
-    return apply
-
-
-def activated(
-    weight: Tensor, bias: Tensor | None, activation: str, precision: Precision = "float32"
-) -> Map:
-    """Return x ↦ the inner vector of a feed-forward layer: a(x Wᵀ + b), or a(g) · v.
-
-    With many rows, oneDNN applies the activation on the way out of the product, so that the
-    inner vectors, the largest of a layer, are written once.
-
-    >>> activated(torch.eye(2), None, "relu")(torch.tensor([[1.0, -2.0]]))
-    tensor([[1., 0.]])
-    """
-    plain, function = product(weight, bias, precision), ACTIVATIONS[activation]
-    gated = activation == "swiglu"
-    fused: Map | None = None
-
-    def apply(x: Tensor) -> Tensor:
-        nonlocal fused
-        if x.shape[0] > 1 and precision == "float32" and _can_pack(weight):
-            if fused is None:
-                fused = _fused(weight.detach(), bias, activation)
-            return fused(x)
-        inner = plain(x)
-        if not gated:
-            return function(inner)
-        gate, value = inner.chunk(2, dim=-1)
-        return function(gate).mul_(value)
-
-    return apply
-
-
-def added(weight: Tensor, bias: Tensor | None, precision: Precision = "float32") -> Sum:
-    """Return (x, y) ↦ y + x Wᵀ + b: what a layer adds to its stream, in one pass for many rows.
-
-    >>> added(torch.eye(2), None)(torch.tensor([[1.0, 2.0]]), torch.tensor([[10.0, 20.0]]))
-    tensor([[11., 22.]])
-    """
-    plain, packed = product(weight, bias, precision), None
-    shift = None if bias is None else bias.detach()
-
-    def apply(x: Tensor, stream: Tensor) -> Tensor:
-        nonlocal packed
-        if x.shape[0] == 1 or precision != "float32" or not _can_pack(weight):
-            return stream + plain(x)
-        if packed is None:
-            packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), 32)
-        made: Tensor = torch.ops.mkldnn._linear_pointwise(x, stream, packed, shift, "add")
-        return made
-
-    return apply
-
-
-def _fused(weight: Tensor, bias: Tensor | None, activation: str) -> Map:
-    linear: Any = torch.ops.mkldnn._linear_pointwise
-    pack: Any = torch.ops.mkldnn._reorder_linear_weight
-    bias = None if bias is None else bias.detach()
-    name, kind = ONEDNN_NAMES[activation]
-    if activation != "swiglu":
-        packed = pack(weight, 32)
-        return lambda x: linear(x, packed, bias, name, [], kind)
-    gates, values = (pack(half.contiguous(), 32) for half in weight.chunk(2))
-    gate_bias, value_bias = (None, None) if bias is None else bias.chunk(2)
-
-    def apply(x: Tensor) -> Tensor:
-        gate = linear(x, gates, gate_bias, name, [], kind)
-        made: Tensor = linear(x, gate, values, value_bias, "mul")
-        return made
 
     return apply
 
