@@ -59,7 +59,7 @@ def test_no_style_fetches_anything_from_outside(site: Path) -> None:
 
 
 def test_formulas_are_drawn_into_the_page(site: Path) -> None:
-    for name in ("copying", "averaging", "noise", "heads", "kqv", "permutation"):
+    for name in ("copying", "averaging", "noise", "heads", "kqv", "permutation", "positions"):
         page = html.parse(site / "maths" / f"{name}.html")
         drawn = page.xpath("//*[local-name()='svg' and @class='formula']")
         assert drawn
