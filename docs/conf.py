@@ -9,6 +9,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 sys.path.insert(0, str(HERE.parent / "src"))
 
+# autodoc imports with TYPE_CHECKING set, under which pydantic cannot build FastAPI's models.
+import fastapi.openapi.models  # noqa: E402, F401
+
 from heedful import __version__  # noqa: E402
 
 project = "Heedful"
