@@ -98,7 +98,7 @@ export class ModelsState {
     return found
   })
   translates = $derived(this.models.find((model) => model.id === this.model)?.translates ?? false)
-  target = $derived(this.translates ? this.translating.targetOf(this.text) : '')
+  target = $derived(this.translates ? this.translating.targetOf(this.text) : [])
   weights = $derived(this.read ? unpacked(this.read.weights) : null)
 
   save(): void {

@@ -61,9 +61,9 @@ export class Translating {
     return { ...(this.beam === 5 ? {} : { beam: String(this.beam) }), ...(this.rank ? { rank: String(this.rank) } : {}) }
   }
 
-  /** The chosen translation of a text, once it is known. */
-  targetOf(text: string): string {
-    return this.found?.translation.source === text ? (this.found.translation.hypotheses[this.found.rank]?.text ?? '') : ''
+  /** The tokens of the chosen translation of a text, once they are known. */
+  targetOf(text: string): number[] {
+    return this.found?.translation.source === text ? (this.found.translation.hypotheses[this.found.rank]?.tokens ?? []) : []
   }
 
   ask(model: string, text: string): void {
@@ -225,7 +225,7 @@ export class Watching {
   })
   shown = $derived(this.sorted.filter((head) => !(this.does && this.found && this.does in this.found.behaviour.counts) || labelOf(head) === this.does))
 
-  ask(model: string, text: string, target: string): void {
+  ask(model: string, text: string, target: number[]): void {
     if (!this.on || !model || (this.on === 'sentence' && !text.trim())) {
       this.#asking.stop()
       this.found = null

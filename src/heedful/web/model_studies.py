@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from fastapi import APIRouter
 from fastapi.responses import Response
-from pydantic import Field
+from pydantic import Field, NonNegativeInt
 
 from heedful.errors import InputError
 from heedful.web.answers import Desk, Question, answer
@@ -62,7 +62,7 @@ class BehaviourQuestion(Question):
     model: str = Field(max_length=64)
     on: Literal["sentence", "sample"] = "sentence"
     text: str = Field(default="", max_length=20_000)
-    target: str = Field(default="", max_length=20_000)
+    target: tuple[NonNegativeInt, ...] = Field(default=(), max_length=1_024)
 
 
 @dataclass

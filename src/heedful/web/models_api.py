@@ -14,13 +14,13 @@ from typing import Any
 
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 from fastapi.responses import Response
-from pydantic import Field
+from pydantic import Field, NonNegativeInt
 
 from heedful.errors import HeedfulError, InputError
 from heedful.records import plain
 from heedful.web.answers import Desk, Question, answer, error_parts, packed, packed_bytes
 from heedful.web.live_metrics import MetricsReader
-from heedful.web.sentences import sentence
+from heedful.web.sentences import Sentence, sentence
 from heedful.web.shelves import Shelves, id_of
 
 MOST_TOKENS = 1024
@@ -41,8 +41,8 @@ class ReadQuestion(ModelQuestion):
     """A sentence to read."""
 
     text: str = Field(min_length=1, max_length=20_000)
-    target: str = Field(default="", max_length=20_000)
-    """A translation that a translator reads after it."""
+    target: tuple[NonNegativeInt, ...] = Field(default=(), max_length=1_024)
+    """Tokens of a translation that a translator reads after it."""
     layer: int = Field(default=0, ge=0, le=1_000)
 
 
@@ -131,7 +131,9 @@ async def _until_gone(socket: WebSocket) -> None:
 
 def _read(shelves: Shelves, question: ReadQuestion) -> dict[str, Any]:
     """Return tokens, the attention of one layer as pictures, and the next-token probabilities."""
-    tokens, trace, tokenizer = _traced(shelves, question)
+    read, tokens, trace = _traced(shelves, question)
+    # After a whole translation nothing follows: of a translator, show how its first word is chosen.
+    asking = -1 if read.source is None else read.source[1]
     layers = len(trace.layers)
     if question.layer >= layers:
         raise InputError("layer", f"is {question.layer}", expected=f"0 to {layers - 1}")
@@ -142,13 +144,13 @@ def _read(shelves: Shelves, question: ReadQuestion) -> dict[str, Any]:
         "heads": weights.shape[0],
         "layer": question.layer,
         "weights": packed_bytes(weights.cpu().numpy()),
-        "next": _candidates(trace.logits[0, -1], tokenizer),
+        "next": _candidates(trace.logits[0, asking], read.tokenizer),
     }
 
 
 def _head(shelves: Shelves, question: HeadQuestion) -> dict[str, Any]:
     """Return the weights of one head in full precision."""
-    tokens, trace, _ = _traced(shelves, question)
+    _, tokens, trace = _traced(shelves, question)
     if question.layer >= len(trace.layers):
         raise InputError("layer", f"is {question.layer}", expected=f"0 to {len(trace.layers) - 1}")
     weights = trace.layers[question.layer].weights[0]
@@ -157,13 +159,13 @@ def _head(shelves: Shelves, question: HeadQuestion) -> dict[str, Any]:
     return {"tokens": tokens, "weights": packed(weights[question.head].cpu().numpy())}
 
 
-def _traced(shelves: Shelves, question: ReadQuestion) -> tuple[list[str], Any, Any]:
+def _traced(shelves: Shelves, question: ReadQuestion) -> tuple[Sentence, list[str], Any]:
     read = sentence(shelves, question.model, question.text, question.target, MOST_TOKENS)
     import torch
 
     with torch.inference_mode():
         trace = read.decoder.trace(torch.tensor([read.ids]))
-    return [_shown(read.tokenizer, number) for number in read.ids], trace, read.tokenizer
+    return read, [_shown(read.tokenizer, number) for number in read.ids], trace
 
 
 def _candidates(logits: Any, tokenizer: Any) -> list[dict[str, Any]]:

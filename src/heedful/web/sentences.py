@@ -6,6 +6,7 @@ begin source between target end  a translator that is shown a translation too
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.errors import InputError
@@ -26,8 +27,8 @@ class Sentence(NamedTuple):
     """With a translation: first position of the source, and the position after its last."""
 
 
-def sentence(shelves: Shelves, model: str, text: str, target: str, most: int) -> Sentence:
-    """Return a sentence of at most so many tokens; `target` is a translation of it, or empty."""
+def sentence(shelves: Shelves, model: str, text: str, target: Sequence[int], most: int) -> Sentence:
+    """Return a sentence of at most so many tokens; `target` has the tokens of a translation."""
     loaded = shelves.load(model)
     tokenizer = loaded.tokenizer
     if tokenizer is None:
@@ -43,7 +44,9 @@ def sentence(shelves: Shelves, model: str, text: str, target: str, most: int) ->
         marks = written.marks(tokenizer)
         prompt = marks.around(tokenizer.encode(written.written(text)))
         source = (0 if marks.begin is None else 1, len(prompt) - 1)
-        ids = [*prompt, *tokenizer.encode(target), marks.end]
+        if max(target) >= loaded.decoder.config.vocabulary:
+            raise InputError("target", "holds an unknown token", expected="tokens of this model")
+        ids = [*prompt, *target]
     else:
         opening = [] if tokenizer.begin is None else [tokenizer.begin]
         ids = [*opening, *tokenizer.encode(text)]

@@ -1,0 +1,175 @@
+"""Translations, questions and heads on the Models view: the answers of the studies, by id only."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browsing import chromium, visiting
+from page_server import client_of, own_headers, running, settings_for
+from playwright.sync_api import expect
+
+from heedful.cli.main import main
+from heedful.studies.knowledge import asking
+from heedful.studies.knowledge.answers import Answerer, answer_room
+from heedful.studies.knowledge.corpus import embedded
+from heedful.studies.knowledge.pipeline import prepare, pretrain
+from heedful.studies.knowledge.recipe import QUICK, Shape, Stage
+from heedful.studies.translation import Translator, align
+from heedful.studies.translation.format import FILE
+from heedful.web import shelves
+from heedful.web.shelves import id_of
+
+TRAINING = """
+steps = 3
+tensorboard = false
+[model]
+preset = "tiny"
+initial_std = 0.3
+[schedule]
+warmup = 1
+[data]
+source = "phrasebook"
+size = 60
+held_out = 20
+rows = 4
+width = 96
+tokenizer = "bytes"
+"""
+TEXT = "Je suis ici."
+STAGE = Stage(epochs=1, rows=32, learning_rate=1e-2)
+RECIPE = QUICK.changed(shape=Shape(width=16, layers=1, heads=2), pretraining=STAGE)
+CORPUS = embedded(24, exposures=1, phrasings=1, unseen_share=0.4, sentences=1)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two short trainings: a translator, and a model that can be asked."""
+    place = tmp_path_factory.mktemp("runs")
+    config = place / "pairs.toml"
+    config.write_text(TRAINING, encoding="utf-8")
+    assert main(["train", str(config), "--run", str(place / "pairs"), "--json"]) == 0
+    material = prepare(CORPUS, RECIPE)
+    trained = pretrain(material, place, label="people", positions="rotary")
+    room = answer_room(material.tokenizer, CORPUS.train)
+    threshold = asking.Threshold(temperature=1.0, confidence=0.99, wanted_error=0.1)
+    answerer = Answerer(trained.decoder, material.tokenizer, room)
+    asking.keep_for_asking(trained.run, answerer, threshold, CORPUS)
+    return place
+
+
+@pytest.fixture(scope="module")
+def ask(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return a function that asks the server as the page does."""
+    settings = replace(settings_for(tmp_path_factory.mktemp("page")), runs=runs)
+    client = client_of(settings, own_headers())
+
+    def asked(path: str, question: Any = None, status: int = 200) -> Any:
+        answer = client.post(f"/api/models/{path}", json=question or {})
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    return asked
+
+
+@pytest.fixture(scope="module")
+def model(runs: Path) -> str:
+    return id_of(runs / "pairs" / "model")
+
+
+def test_the_list_says_who_translates_and_who_can_be_asked(ask: Any, model: str) -> None:
+    found = ask("list")
+    assert [(one["id"], one["translates"]) for one in found["models"]] == [(model, True)]
+    assert len(found["askers"]) == 1
+    assert shelves.TRANSLATION == FILE
+    assert (shelves.ASKING, shelves.KNOWLEDGE) == (asking.ASK, asking.STUDY)
+
+
+def test_translations_and_alignment_are_those_of_the_study(
+    ask: Any, model: str, runs: Path
+) -> None:
+    found = ask("translate", {"model": model, "text": TEXT, "beam": 3, "rank": 1})
+    translator = Translator.open(runs / "pairs")
+    known = next(translator.translate([TEXT], beam=3, nbest=3, max_tokens=256))
+    assert [one["text"] for one in found["translation"]["hypotheses"]] == [
+        one.text for one in known.hypotheses
+    ]
+    aligned = align(translator, known, 1)
+    np.testing.assert_allclose(found["alignment"]["weights"], aligned.weights, atol=1e-6)
+    assert found["alignment"]["target_words"] == list(aligned.target_words)
+
+
+def test_a_translator_reads_the_translation_too(ask: Any, model: str) -> None:
+    alone = ask("read", {"model": model, "text": TEXT})["tokens"]
+    both = ask("read", {"model": model, "text": TEXT, "target": [5, 6, 7]})["tokens"]
+    assert both[: len(alone)] == alone
+    assert both[len(alone)] == "<to>"
+    assert len(both) == len(alone) + 1 + 3
+    wrong = {"model": model, "text": TEXT, "target": [10**6]}
+    assert ask("read", wrong, 422)["where"] == "target"
+
+
+def test_heads_are_watched_on_a_sentence_and_on_a_sample(ask: Any, model: str) -> None:
+    one = ask("behaviour", {"model": model, "text": TEXT, "target": [5, 6, 7, 8]})
+    heads = one["behaviour"]["heads"]
+    assert sum(one["behaviour"]["counts"].values()) == len(heads)
+    assert all(0 <= head["masses"]["source"]["value"] <= 1 for head in heads)
+    many = ask("behaviour", {"model": model, "on": "sample"})
+    assert len(many["behaviour"]["heads"]) == len(heads)
+    assert many["behaviour"]["repeated"] > 0
+    assert {"duplicate", "induction"} <= set(many["behaviour"]["heads"][0]["masses"])
+    assert ask("behaviour", {"model": model, "text": "a"}, 422)["where"] == "text"
+
+
+def test_a_question_is_answered_or_not(ask: Any) -> None:
+    asker = ask("list")["askers"][0]["id"]
+    seen = next(one for one in CORPUS.train if one.seen)
+    reply = ask("ask", {"asker": asker, "text": seen.question})["reply"]
+    assert seen.name in reply["evidence"]
+    assert (reply["answer"] is None) == (reply["confidence"] < 0.99)
+    stranger = ask("ask", {"asker": asker, "text": "Where was Nobody Atall born?"})["reply"]
+    assert set(stranger["nearest"]) == {"edits", "tokens", "hidden"}
+    assert ask("ask", {"asker": asker, "text": "  "}, 422)["where"] == "question"
+
+
+@pytest.mark.parametrize("name", ["../pairs", "/etc", "pairs", "", "%2e%2e"])
+def test_nothing_but_an_id_is_taken(ask: Any, name: str) -> None:
+    for path, question in (
+        ("translate", {"model": name, "text": "a"}),
+        ("behaviour", {"model": name, "text": "a"}),
+        ("behaviour", {"model": name, "on": "sample"}),
+        ("ask", {"asker": name, "text": "a"}),
+    ):
+        assert "unknown" in ask(path, question, 422)["error"]
+
+
+def test_the_page_translates_sorts_heads_and_answers(
+    runs: Path, model: str, ask: Any, tmp_path: Path
+) -> None:
+    asker = ask("list")["askers"][0]["id"]
+    state = f"#/models?model={model}&text=Je+suis+ici.&beam=3&on=sentence"
+    state += f"&asker={asker}&question=Where+was+Nobody+Atall+born%3F"
+    with (
+        running(runs=runs) as server,
+        chromium() as browser,
+        visiting(browser, server.address + state) as visit,
+    ):
+        page = visit.page
+        expect(page.locator("[aria-label='Translations, best first'] button")).to_have_count(3)
+        page.locator("[aria-label='Translations, best first'] button").nth(1).click()
+        expect(page).to_have_url(re.compile("[?&]rank=1"))
+        expect(page.get_by_text("Nearest names")).to_be_visible()
+        page.get_by_label("Layer 1, head 1", exact=True).click()
+        expect(page.get_by_role("heading", name="Layer 1, head 1")).to_be_visible()
+        expect(page).to_have_url(re.compile("layer=1&head=1"))
+        page.get_by_label("Save “Alignment”").click()
+        with page.expect_download() as waiting:
+            page.get_by_role("button", name="SVG").and_(page.locator(":visible")).click()
+        waiting.value.save_as(tmp_path / "alignment.svg")
+        assert (tmp_path / "alignment.svg").read_text("utf-8").startswith("<svg")
+        assert visit.troubles == []
+        assert visit.hosts == {server.access.hosts[0]}
