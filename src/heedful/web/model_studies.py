@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from fastapi import APIRouter
@@ -207,9 +208,7 @@ def _on_sample(shelves: Shelves, model: str) -> tuple[str, int, Behaviour]:
     watch = Watch(subject.decoder)
     with torch.no_grad():
         for row in subject.sample.rows:
-            subject.decoder.visit(
-                row.tensor(), lambda layer, trace, row=row: watch.see(layer, trace, row)
-            )
+            subject.decoder.visit(row.tensor(), partial(watch.see, row=row))
     watch_repeats(subject.decoder, subject.sample, watch)
     return subject.sample.name, subject.sample.tokens, watch.behaviour()
 
