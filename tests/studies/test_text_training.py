@@ -25,8 +25,8 @@ def pairs(tmp_path: Path) -> Path:
     return path
 
 
-def table(files: Path, **changes: Any) -> dict[str, Any]:
-    return {"source": "files", "files": [str(files)], "translate_from": "fr", **changes}
+def table(path: Path, **changes: Any) -> dict[str, Any]:
+    return {"source": "files", "files": [str(path)], "translate_from": "fr", **changes}
 
 
 def settings(files: Path, **changes: Any) -> dict[str, Any]:

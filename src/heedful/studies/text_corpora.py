@@ -101,18 +101,32 @@ def read_parts(data: TextData) -> Parts:
     if data.source == "biographies":
         documents = biographies(data.size, seed=data.seed).documents
         return _evenly(Documents(name="biographies", texts=documents), data)
-    corpus = _one_corpus(data.files, data)
+    corpus = _one_corpus(data.files, Reading())
+    train = _turned(corpus, data)
     if data.held_out_files:
-        return Parts(train=corpus, held_out=_one_corpus(data.held_out_files, data))
-    return _by_groups(corpus, data) if data.split == "groups" else _evenly(corpus, data)
+        kept = _one_corpus(data.held_out_files, Reading())
+        if isinstance(kept, Pairs) and isinstance(corpus, Pairs) and not _named(kept, data):
+            # A few lines do not tell their languages; they are laid out as the others are.
+            kept = _one_corpus(data.held_out_files, Reading(languages=corpus.languages))
+        return Parts(train=train, held_out=_turned(kept, data))
+    return _by_groups(train, data) if data.split == "groups" else _evenly(train, data)
 
 
-def _one_corpus(files: tuple[str, ...], data: TextData) -> Documents | Pairs:
-    reading = Reading(source=data.translate_from)
+def _one_corpus(files: tuple[str, ...], reading: Reading) -> Documents | Pairs:
     corpora = read_corpora([Path(file) for file in files], reading)
     if len(corpora) > 1:
         raise ConfigError("data.files", f"are {len(corpora)} corpora", expected="one of them")
     return corpora[0].without_empty()
+
+
+def _named(pairs: Pairs, data: TextData) -> bool:
+    return data.translate_from is None or data.translate_from in pairs.languages
+
+
+def _turned(corpus: Documents | Pairs, data: TextData) -> Documents | Pairs:
+    if data.translate_from is None or not isinstance(corpus, Pairs):
+        return corpus
+    return corpus.from_language(data.translate_from)
 
 
 def _phrasebook(data: TextData) -> Parts:

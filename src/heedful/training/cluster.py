@@ -114,12 +114,12 @@ def estimate(
         state = STATE_BYTES * count / fleet.gpus + _gathered(model, count)
         rounds = 3
     layers = ACTIVATION_BYTES * model.layers * model.width
-    activations = (layers + LOGIT_BYTES * model.vocabulary) * tokens
+    activations = float((layers + LOGIT_BYTES * model.vocabulary) * tokens)
     compute = tokens * flops_per_token(model, training=True) / (fleet.peak * fleet.utilisation)
     traffic = rounds * apart * FLOAT_BYTES * count
     sending = traffic / fleet.bandwidth
     worst, best = compute + sending, max(compute, sending)
-    saved = SAVED_BYTES * count
+    saved = float(SAVED_BYTES * count)
     return StepEstimate(
         strategy=strategy,
         gpus=fleet.gpus,

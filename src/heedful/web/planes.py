@@ -50,7 +50,7 @@ def scene(
     `values` is "keys" (each value lies where its key is drawn), "circle" (evenly on the unit
     circle), or one row of two numbers a key.
 
-    >>> scene(np.eye(4), plane="round").shown
+    >>> round(scene(np.eye(4), plane="round").shown, 12)
     0.5
     """
     keys = matrix("keys", keys)

@@ -104,7 +104,7 @@ def test_signals_of_a_batch_are_those_of_each_question_alone() -> None:
         total = 0.0
         for token in replies[place].tokens:
             scores = answerer.decoder(torch.tensor([tokens]))[0, -1].double().log_softmax(-1)
-            total += float(scores[token])
+            total += float(scores[token].detach())
             tokens = [*tokens, token]
         probability = sequence_probability(together.logits, replies)[place]
         np.testing.assert_allclose(np.log(probability), total, rtol=1e-4, atol=1e-5)
