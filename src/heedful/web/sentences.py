@@ -46,7 +46,8 @@ def sentence(shelves: Shelves, model: str, text: str, target: Sequence[int], mos
         source = (0 if marks.begin is None else 1, len(prompt) - 1)
         if max(target) >= loaded.decoder.config.vocabulary:
             raise InputError("target", "holds an unknown token", expected="tokens of this model")
-        ids = [*prompt, *target]
+        # The last token of a translation is written, never read: a full context has one more.
+        ids = [*prompt, *target][: max(loaded.decoder.config.context, len(prompt))]
     else:
         opening = [] if tokenizer.begin is None else [tokenizer.begin]
         ids = [*opening, *tokenizer.encode(text)]
