@@ -206,7 +206,7 @@ CUES = Recipe(
     layout="packed",
     curve=10,
     shape=Shape(width=256, layers=2, heads=8),
-    pretraining=Stage(epochs=2, steps=1_500, rows=8, learning_rate=3e-3, warmup=0.04, decay=1 / 3),
+    pretraining=Stage(epochs=2, steps=3_000, rows=8, learning_rate=3e-3, warmup=0.04, decay=1 / 3),
     finetuning=Stage(epochs=2, rows=8, learning_rate=2e-4),
     alone=Stage(epochs=20, rows=8, learning_rate=3e-3),
 )
