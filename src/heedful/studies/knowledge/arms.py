@@ -74,7 +74,7 @@ def train_arm(
     questions = [one.question for one in corpus.test]
     made: list[tuple[Trained, Answerer, list[Reply]]] = []
     for seed in seeds:
-        trained = _trained(plan, material, folder, seed, meter)
+        trained = train_stages(plan, material, folder, seed, meter)
         answerer = Answerer(trained.decoder, material.tokenizer, room)
         made.append((trained, answerer, answerer.replies(questions)))
     right = np.array([_right(corpus.test, replies) for _, _, replies in made])
@@ -92,6 +92,25 @@ def train_arm(
     )
     record = replace(record, curve=curve_of(trained.before))
     return TrainedArm(record=record, trained=trained, answerer=answerer, replies=replies)
+
+
+def train_stages(
+    plan: ArmPlan, material: Material, folder: Path, seed: int, meter: Meter
+) -> Trained:
+    """Pretrain if the arm does, and fine-tune; or find it done."""
+    *before, last = labels_of(plan, seed)
+    first = None
+    if before:
+        points = material.recipe.curve
+        watch = CurveWatch(material) if points else None
+        first = pretrain(
+            material, folder, label=before[0], positions=plan.positions, seed=seed,
+            report=meter(before[0]), evaluate=watch, evaluations=max(points, 1),
+        )  # fmt: skip
+    return fine_tune(
+        material, folder, label=last, positions=plan.positions, after=first, seed=seed,
+        report=meter(last),
+    )  # fmt: skip
 
 
 def baselines(corpus: KnowledgeCorpus) -> tuple[Arm, ...]:
@@ -119,22 +138,6 @@ def mean_interval(right: Bool[np.ndarray, "seeds questions"], seed: int = 0) -> 
     floor, ceiling = wilson(round(float(shares.mean()) * len(shares)), len(shares))
     spread = shares.std() > 0
     return (float(low), float(high)) if spread else (floor, ceiling)
-
-
-def _trained(plan: ArmPlan, material: Material, folder: Path, seed: int, meter: Meter) -> Trained:
-    *before, last = labels_of(plan, seed)
-    first = None
-    if before:
-        points = material.recipe.curve
-        watch = CurveWatch(material) if points else None
-        first = pretrain(
-            material, folder, label=before[0], positions=plan.positions, seed=seed,
-            report=meter(before[0]), evaluate=watch, evaluations=max(points, 1),
-        )  # fmt: skip
-    return fine_tune(
-        material, folder, label=last, positions=plan.positions, after=first, seed=seed,
-        report=meter(last),
-    )  # fmt: skip
 
 
 def _arm(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
+
 from heedful.studies.knowledge.corpus import KnowledgeCorpus, embedded, from_files
 from heedful.studies.knowledge.recipe import COURSE, CUES, EMBEDDED, OURS, QUICK, STORAGE, Recipe
 from heedful.studies.knowledge.storage import StoragePlan
@@ -15,6 +17,8 @@ PEOPLE, UNSEEN = 500, 0.4
 EXPOSURES = 4
 """Documents about each of them, each in words of its own."""
 SEEDS = 2
+MOST_PROCESSES = 4
+"""Trainings at once at most: each takes about half a gigabyte."""
 
 
 def plan_for(
@@ -67,4 +71,11 @@ def _changed(plan: StudyPlan, changes: dict[str, Any]) -> StudyPlan:
         storage=plan.storage,
         storage_recipe=plan.storage_recipe,
         quick=plan.quick,
+        # A time limit is kept by timing steps, which others beside them would disturb.
+        processes=1 if plan.quick or recipe.pretraining.minutes else _usable(),
     )
+
+
+def _usable() -> int:
+    """Return how many trainings of one thread this machine has room for."""
+    return 1 if torch.cuda.is_available() else min(torch.get_num_threads(), MOST_PROCESSES)

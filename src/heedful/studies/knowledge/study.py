@@ -6,10 +6,17 @@ Every training is a run in the study's folder; an interrupted study goes on wher
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from heedful.studies.knowledge.ahead import (
+    ArmJob,
+    Job,
+    Setting,
+    StorageJob,
+    train_side_by_side,
+)
 from heedful.studies.knowledge.arms import ARMS, ROTARY, TrainedArm, baselines, labels_of, train_arm
 from heedful.studies.knowledge.asking import STUDY, Threshold, keep_for_asking
 from heedful.studies.knowledge.corpus import KnowledgeCorpus
@@ -18,9 +25,9 @@ from heedful.studies.knowledge.labels import confusion, label_counts
 from heedful.studies.knowledge.pipeline import prepare
 from heedful.studies.knowledge.recipe import Recipe
 from heedful.studies.knowledge.records import Arm, KnowledgeStudy, NameStudy, StoragePoint
-from heedful.studies.knowledge.storage import StoragePlan, storage_point
+from heedful.studies.knowledge.storage import StorageCase, StoragePlan, storage_point
 from heedful.training.durable import replace_bytes
-from heedful.training.hooks import Progress, Report
+from heedful.training.hooks import Report
 
 Step = Callable[[int, int], None]
 """Called with (done, of how many)."""
@@ -49,6 +56,8 @@ class StudyPlan:
     """How these are trained."""
     quick: bool = False
     """Whether this only tries the machinery."""
+    processes: int = 1
+    """Trainings at once, each in a process of its own; 1: one after the other, in this one."""
 
 
 def knowledge_study(
@@ -66,6 +75,10 @@ def knowledge_study(
         + [f"storage {case.label}" for case in cases],
         progress,
     )
+    if plan.processes > 1:
+        setting = Setting(corpus=corpus, recipe=plan.recipe, seed=plan.seed, runs=runs,
+                          storage=plan.storage, storage_recipe=plan.storage_recipe)  # fmt: skip
+        train_side_by_side(setting, _jobs(seeds, cases), plan.processes, meter.tell)
     arms = {arm: train_arm(arm, material, runs, seeds, meter.of) for arm in ARMS}
     main = arms[ROTARY]
     judged = judge(main.answerer, corpus, wanted_error=plan.wanted_error, seed=plan.seed)
@@ -84,6 +97,21 @@ def knowledge_study(
     replace_bytes(folder / STUDY, record.to_json().encode())
     meter.finish()
     return record
+
+
+def _jobs(seeds: Sequence[int], cases: Sequence[StorageCase]) -> list[Job]:
+    """Return every training, the long ones first, so that no process waits for the last."""
+    arms: list[Job] = [
+        ArmJob(arm=arm, seed=seed)
+        for arm in sorted(ARMS, key=lambda arm: not arm.pretrained)
+        for seed in seeds
+    ]
+    small: list[Job] = [
+        StorageJob(case=case, label=f"storage {case.label}")
+        for case in sorted(cases, key=lambda case: -case.people)
+    ]
+    long = sum(plan.pretrained for plan in ARMS) * len(seeds)
+    return [*arms[:long], *small, *arms[long:]]
 
 
 def _keep(main: TrainedArm, corpus: KnowledgeCorpus, judged: Judgement) -> None:
@@ -138,7 +166,7 @@ class _Meter:
     """Adds the progress of many trainings up to one bar."""
 
     def __init__(self, labels: list[str], progress: Step | None) -> None:
-        self.labels = labels
+        self.shares = dict.fromkeys(labels, 0.0)
         self.progress = progress
         self.total = PARTS * (len(labels) + 1)
 
@@ -146,13 +174,18 @@ class _Meter:
         """Return the hook of one training; those before it are done."""
         if self.progress is None:
             return None
-        show, before = self.progress, PARTS * self.labels.index(label)
-        show(before, self.total)
+        for before in self.shares:
+            if before == label:
+                break
+            self.shares[before] = 1.0
+        self.tell(label, self.shares[label])
+        return lambda progress: self.tell(label, progress.step / progress.steps)
 
-        def report(progress: Progress) -> None:
-            show(before + PARTS * progress.step // progress.steps, self.total)
-
-        return report
+    def tell(self, label: str, share: float) -> None:
+        """Show that so much of a training is done."""
+        self.shares[label] = share
+        if self.progress is not None:
+            self.progress(int(PARTS * sum(self.shares.values())), self.total)
 
     def finish(self) -> None:
         """Show that everything is done."""
