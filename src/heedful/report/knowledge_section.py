@@ -11,7 +11,7 @@ from heedful.report.knowledge_figures import (
     separation_figure,
     storage_figure,
 )
-from heedful.report.knowledge_views import FOLLOWED, findings, percent
+from heedful.report.knowledge_views import FOLLOWED, findings, percent, promise
 from heedful.report.page import Block, Figure, Section, Table
 from heedful.studies.knowledge.records import KnowledgeStudy
 
@@ -33,9 +33,9 @@ def knowledge_section(
     return Section(
         name="knowledge",
         title="Knowledge: learned, guessed, made up",
-        lead="A small decoder reads short biographies of people who do not exist, is taught to "
-        "answer questions, and is then asked about others. From the outside every answer looks "
-        "alike; here the truth is known, and each one gets a label.",
+        lead=f"A small decoder reads {_text(record)}, is taught to answer questions, and is then "
+        "asked about others. From the outside every answer looks alike; here each one gets a "
+        "label.",
         blocks=tuple(block for block in blocks if block is not None),
         findings=findings(record),
         seconds=seconds,
@@ -145,6 +145,11 @@ def _calibration(record: KnowledgeStudy, folder: str) -> Block:
         if risk.test_error is not None
         else "On the test it answers nothing."
     )
+    silent = (
+        f", and no more than {percent(risk.wanted_error)} of {risk.invented} invented names get one"
+        if risk.invented
+        else ""
+    )
     return Block(
         heading="Knowing when not to answer",
         paragraphs=(
@@ -152,7 +157,8 @@ def _calibration(record: KnowledgeStudy, folder: str) -> Block:
             f"Brier score {before.brier:.3f}). Divided by the temperature {after.temperature:.2f}, "
             f"chosen on held-out questions, by {after.ece:.3f} (Brier {after.brier:.3f}).",
             f"The threshold {min(risk.threshold, 1.0):.2f} is the lowest at which no more than "
-            f"{percent(risk.wanted_error)} of the held-out answers above it are wrong. {cost}",
+            f"{percent(risk.wanted_error)} of the held-out answers above it are wrong{silent}. "
+            f"{promise(record)} {cost}",
         ),
         figures=(
             Figure(
@@ -248,6 +254,13 @@ def _storage(record: KnowledgeStudy) -> Block | None:
             ),
         ),
     )
+
+
+def _text(record: KnowledgeStudy) -> str:
+    hints_known = any(group.endswith("-hint") for group in record.arms[0].groups)
+    if hints_known:
+        return "short biographies of people who do not exist"
+    return f"{record.documents:,} documents ({record.corpus})"
 
 
 def _counts(counts: tuple[int, int] | None) -> str:

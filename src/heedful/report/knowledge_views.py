@@ -59,7 +59,7 @@ def findings(record: KnowledgeStudy) -> tuple[str, ...]:
         made.append(
             f"Without pretraining {percent(without.accuracy)} of the answers are right, with it "
             f"{percent(main.accuracy)} ({percent(main.low)} to {percent(main.high)}), on "
-            f"{main.questions} questions about people whom only the pretraining text knows."
+            f"{main.questions} questions whose answers only the pretraining text gives."
         )
         guesser = arm_named(record, "name only")
         if main.unseen_accuracy is not None and guesser is not None:
@@ -79,7 +79,12 @@ def findings(record: KnowledgeStudy) -> tuple[str, ...]:
         made.append(
             f"Answering everything, {percent(risk.error_without)} is wrong; answering only above "
             f"a threshold chosen for {percent(risk.wanted_error)}, {percent(risk.test_error)} of "
-            f"what is answered ({percent(risk.test_coverage)} of the questions)."
+            f"what is answered ({percent(risk.test_coverage)} of the questions). {promise(record)}"
+        )
+    else:
+        made.append(
+            f"No confidence is high enough for {percent(risk.wanted_error)} of wrong answers: with "
+            f"this threshold it answers none of the questions of the test."
         )
     names = record.names
     if names is not None and names.effect is not None:
@@ -89,6 +94,16 @@ def findings(record: KnowledgeStudy) -> tuple[str, ...]:
             f"where chance reaches {names.effect.by_chance:.2f}."
         )
     return tuple(made)
+
+
+def promise(record: KnowledgeStudy) -> str:
+    """Say what the threshold promises of questions that nobody has asked yet."""
+    risk = record.risk_coverage
+    kept = round(risk.held_out_coverage * record.questions["held out"])
+    return (
+        f"{kept} answered questions of the {record.questions['held out']} held out promise, at "
+        f"95 %, no more than {percent(risk.promised_error)}."
+    )
 
 
 def arm_named(record: KnowledgeStudy, name: str) -> Arm | None:
@@ -189,14 +204,30 @@ def ask_tables(record: AskReplies) -> Iterator[RenderableType]:
             yield Text(f"{'' if place == 0 else chr(10)}{reply.question}", style="bold")
         yield Text(_said(reply))
         yield from (Text(line) for line in _reasons(reply))
+    if record.replies:
+        yield Text(f"\n{_threshold(record.replies[0])}", style="dim")
+
+
+def _threshold(reply: AskReply) -> str:
+    if reply.threshold > 1:
+        return (
+            f"No confidence of the held-out answers allows for {percent(reply.wanted_error)} of "
+            "wrong ones, so that it answers nothing: run the study with a higher --error-rate."
+        )
+    chosen = (
+        f"It answers from a confidence of {reply.threshold:.0%} on, chosen for at most "
+        f"{percent(reply.wanted_error)} of wrong answers"
+    )
+    if reply.promised_error is None:
+        return f"{chosen}."
+    return f"{chosen}; what was held out promises {percent(reply.promised_error)} at most."
 
 
 def _said(reply: AskReply) -> str:
     sure = f"confidence {reply.confidence:.0%}"
     if reply.answer is not None:
         return f"{reply.answer}  ({sure})"
-    threshold = "above 100 %" if reply.threshold > 1 else f"from {reply.threshold:.0%} on"
-    return f"I don't know.  ({sure} for {reply.would_say!r}; it answers {threshold})"
+    return f"I don't know.  ({sure} for {reply.would_say!r})"
 
 
 def _reasons(reply: AskReply) -> Iterator[str]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from heedful.errors import InputError
 from heedful.studies.knowledge.answers import Reply, sequence_probability
@@ -16,9 +17,11 @@ from heedful.studies.knowledge.calibration import (
     best_temperature,
     calibration,
     choose_threshold,
+    promised_error,
     reliability,
     risk_coverage,
     risk_curve,
+    silent_from,
 )
 from heedful.studies.knowledge.corpus import embedded
 from heedful.studies.knowledge.labels import (
@@ -125,6 +128,34 @@ def test_a_threshold_keeps_its_promise_where_it_was_chosen(
     made = risk_coverage((confidence, outcome), (confidence, outcome), wanted)
     assert made.test_coverage == made.held_out_coverage
     assert made.best_area <= made.area + 1e-12
+
+
+@given(outcomes, st.floats(0, 0.9), st.integers(0, 99))
+def test_names_that_nobody_has_can_only_raise_a_threshold(
+    right: list[bool], wanted: float, seed: int
+) -> None:
+    draw = np.random.default_rng(seed)
+    confidence, invented = draw.random(len(right)), draw.random(40)
+    known = (confidence, np.array(right))
+    alone = risk_coverage(known, known, wanted)
+    both = risk_coverage(known, known, wanted, invented)
+    assert both.threshold >= alone.threshold
+    assert (invented >= both.threshold).mean() <= wanted
+    assert both.threshold == max(alone.threshold, silent_from(invented, wanted))
+    assert (alone.invented, both.invented) == (0, 40)
+    lower = np.nextafter(silent_from(invented, wanted), -1.0)
+    assert (invented >= lower).mean() > wanted
+
+
+@given(st.integers(1, 200), st.data())
+def test_a_promised_error_is_one_that_would_rarely_go_so_well(
+    answered: int, data: st.DataObject
+) -> None:
+    wrong = data.draw(st.integers(0, answered - 1))
+    promised = promised_error(wrong, answered)
+    assert promised > wrong / answered
+    # So few wrong answers have a chance of one in twenty where the error is as promised.
+    assert math.isclose(binom.cdf(wrong, answered, promised), 0.05, abs_tol=1e-9)
 
 
 def test_a_share_that_is_none_is_refused() -> None:

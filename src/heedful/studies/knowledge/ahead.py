@@ -80,7 +80,7 @@ class _Worker:
                 stderr=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 env=os.environ | threads,
-                start_new_session=True,  # Ctrl-C is for the parent, which then stops its children
+                process_group=0,  # Ctrl-C is for the parent, which then stops its children
             )
         self.connection.send(setting)
 

@@ -26,6 +26,8 @@ class AskReply(Record):
     """Below it there is no answer."""
     wanted_error: float
     """The error rate for which the threshold was chosen."""
+    promised_error: float | None
+    """What the held-out questions promise of the answers above it, at 95 %, if that is known."""
     evidence: str | None
     """A line of the pretraining text about the person, if there is one."""
     supported: bool

@@ -46,6 +46,8 @@ class Threshold:
     """Below it the model does not answer."""
     wanted_error: float
     """The error rate for which it was chosen."""
+    promised_error: float | None = None
+    """What the held-out questions promise, at 95 %; None where nobody worked it out."""
 
 
 def keep_for_asking(
@@ -66,6 +68,7 @@ def keep_for_asking(
         "temperature": threshold.temperature,
         "threshold": threshold.confidence,
         "wanted_error": threshold.wanted_error,
+        "promised_error": threshold.promised_error,
         "longest_answer": answerer.longest_answer,
     }
     replace_bytes(run / ASK, json_bytes(content))
@@ -78,10 +81,12 @@ class Asker:
         """Open the folder of a study, or of the run that it left for asking."""
         run = _run_of(path)
         settings = _settings(run)
+        promised = settings.get("promised_error")
         self.threshold = Threshold(
             temperature=float(settings["temperature"]),
             confidence=float(settings["threshold"]),
             wanted_error=float(settings["wanted_error"]),
+            promised_error=None if promised is None else float(promised),
         )
         tokenizer = Tokenizer.read(run / TOKENIZER)
         self.answerer = Answerer(trained_decoder(run), tokenizer, int(settings["longest_answer"]))
@@ -120,6 +125,7 @@ class Asker:
             confidence=confidence,
             threshold=self.threshold.confidence,
             wanted_error=self.threshold.wanted_error,
+            promised_error=self.threshold.promised_error,
             evidence=line,
             supported=supports,
             fine_tuned_answer=learned,
@@ -193,9 +199,9 @@ def _settings(run: Path) -> dict[str, Any]:
         )
     settings = _json(run / ASK)
     numbers = ("temperature", "threshold", "wanted_error", "longest_answer")
-    if settings.get("kind") != KIND or not all(
-        isinstance(settings.get(name), int | float) for name in numbers
-    ):
+    good = all(isinstance(settings.get(name), int | float) for name in numbers)
+    promised = isinstance(settings.get("promised_error"), int | float | None)
+    if settings.get("kind") != KIND or not (good and promised):
         raise InputError(
             str(run / ASK), "was not written by a knowledge study", way_out="run the study again"
         )

@@ -6,7 +6,12 @@
 
 T is the one that makes outcomes of held-out answers likeliest. The abstention threshold is the
 smallest confidence at which the answers above it are wrong no more often than wanted, on held-out
-questions too; what it does on the test is then measured, never chosen.
+questions too; what it does on the test is then measured, never chosen. Where everybody held out is
+in the text, it must also keep silent about names that nobody has: they are asked about as well,
+and no more than the wanted share of them may get an answer.
+
+k wrong of n held-out answers promise no error below p where P(at most k wrong of n | p) = 5 %:
+Clopper and Pearson's bound. The fewer were held out, the less can be promised.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float64
 from scipy.optimize import minimize_scalar
+from scipy.stats import beta
 
 from heedful.errors import InputError
 from heedful.studies.knowledge.answers import Reply, sequence_probability
@@ -28,6 +34,8 @@ COOLEST, HOTTEST = 0.2, 20.0
 """Temperatures that are searched."""
 NEVER = 1.0 + 1e-9
 """A threshold that no confidence reaches."""
+SURE = 0.95
+"""How often a promised error must hold."""
 
 Confidences = Float64[np.ndarray, " answers"]
 Outcomes = Bool[np.ndarray, " answers"]
@@ -132,13 +140,44 @@ def choose_threshold(confidence: Confidences, right: Outcomes, wanted_error: flo
     return float(np.sort(confidence)[::-1][answered - 1])
 
 
+def silent_from(confidence: Confidences, wanted_share: float) -> float:
+    """Return the smallest threshold that no more than a share of these confidences reach.
+
+    >>> 0.5 < silent_from(np.array([0.9, 0.5, 0.4, 0.3]), 0.25) < 0.5 + 1e-9
+    True
+    """
+    allowed = int(wanted_share * len(confidence) + 1e-9)
+    if allowed >= len(confidence):
+        return 0.0
+    return float(np.nextafter(np.sort(confidence)[::-1][allowed], np.inf))
+
+
+def promised_error(wrong: int, answered: int) -> float:
+    """Return the error rate that so many outcomes promise not to be exceeded, at 95 %.
+
+    >>> round(promised_error(0, 59), 3), promised_error(3, 3)
+    (0.05, 1.0)
+    """
+    if wrong >= answered:
+        return 1.0
+    return float(beta.ppf(SURE, wrong + 1, answered - wrong))
+
+
 def risk_coverage(
     held_out: Judged,
     test: Judged,
     wanted_error: float,
+    invented: Float64[np.ndarray, " names"] | None = None,
 ) -> RiskCoverage:
-    """Choose a threshold on held-out answers and measure it on those of the test."""
+    """Choose a threshold on held-out answers and measure it on those of the test.
+
+    `invented` are confidences about names that nobody has; none are needed where people whom no
+    text has are held out.
+    """
     threshold = choose_threshold(*held_out, wanted_error)
+    if invented is not None and len(invented):
+        threshold = max(threshold, silent_from(invented, wanted_error))
+    kept = held_out[0] >= threshold
     confidence, right = test
     coverage, risk = risk_curve(confidence, right)
     # An oracle is wrong only from the point on at which the right answers are used up.
@@ -156,6 +195,8 @@ def risk_coverage(
         threshold=threshold,
         held_out_coverage=float((held_out[0] >= threshold).mean()),
         held_out_error=error(*held_out),
+        promised_error=promised_error(int((~held_out[1][kept]).sum()), int(kept.sum())),
+        invented=0 if invented is None else len(invented),
         test_coverage=float(answered.mean()),
         test_error=error(*test),
         test_error_low=low if some else None,

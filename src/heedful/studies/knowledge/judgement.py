@@ -80,9 +80,17 @@ class _Heard:
 
 
 def judge(
-    answerer: Answerer, corpus: KnowledgeCorpus, *, wanted_error: float, seed: int
+    answerer: Answerer,
+    corpus: KnowledgeCorpus,
+    *,
+    wanted_error: float,
+    seed: int,
+    studied: int = 0,
 ) -> Judgement:
-    """Ask held-out and test questions, choose on the first, and measure on the second."""
+    """Ask held-out and test questions, choose on the first, and measure on the second.
+
+    So many names that nobody has are left for `study_names`.
+    """
     held_out = _Heard.of(answerer, corpus.held_out, seed)
     test = _Heard.of(answerer, corpus.test, seed)
     temperature = best_temperature(held_out.signals.logits, held_out.replies, held_out.right)
@@ -98,6 +106,7 @@ def judge(
             (held_out.confidence(temperature), held_out.right),
             (test.confidence(temperature), test.right),
             wanted_error,
+            _invented_confidence(answerer, corpus, temperature, studied=studied, seed=seed),
         ),
     )
 
@@ -152,6 +161,24 @@ def study_names(
         mean_confidence_seen=float(np.mean(seen)) if seen else 0.0,
         answered=float((confidence >= judged.risk_coverage.threshold).mean()),
     )
+
+
+def _invented_confidence(
+    answerer: Answerer, corpus: KnowledgeCorpus, temperature: float, *, studied: int, seed: int
+) -> Float64[np.ndarray, " names"] | None:
+    """Return how sure the model is about as many invented names as questions are held out.
+
+    None where people whom no text has are held out: then those stand for such names.
+    """
+    if not all(one.seen for one in corpus.held_out):
+        return None
+    left = set(unseen_names(corpus, studied, seed)[0])
+    names, _ = unseen_names(corpus, studied + len(corpus.held_out), seed)
+    asked = [QUESTION.format(n=name) for name in names if name not in left]
+    if not asked:
+        return None
+    replies = answerer.replies(asked)
+    return sequence_probability(answerer.read_again(asked, replies), replies, temperature)
 
 
 def _about(name: str) -> Asked:

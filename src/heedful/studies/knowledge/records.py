@@ -158,6 +158,10 @@ class RiskCoverage(Record):
     """Share of the held-out questions that it answers."""
     held_out_error: float | None
     """Share of wrong answers among these."""
+    promised_error: float
+    """What this promises at 95 %: the fewer were held out, the more above their error it is."""
+    invented: int
+    """Names that nobody has which the threshold had to be silent about as well."""
     test_coverage: float
     """Share of the test questions that it answers."""
     test_error: float | None

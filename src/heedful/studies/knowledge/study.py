@@ -81,7 +81,8 @@ def knowledge_study(
         train_side_by_side(setting, _jobs(seeds, cases), plan.processes, meter.tell)
     arms = {arm: train_arm(arm, material, runs, seeds, meter.of) for arm in ARMS}
     main = arms[ROTARY]
-    judged = judge(main.answerer, corpus, wanted_error=plan.wanted_error, seed=plan.seed)
+    judged = judge(main.answerer, corpus, wanted_error=plan.wanted_error, seed=plan.seed,
+                   studied=plan.unseen)  # fmt: skip
     names = study_names(main.answerer, corpus, judged, count=plan.unseen, seed=plan.seed)
     storage = []
     for case in cases:
@@ -119,6 +120,7 @@ def _keep(main: TrainedArm, corpus: KnowledgeCorpus, judged: Judgement) -> None:
         temperature=judged.after.temperature,
         confidence=judged.risk_coverage.threshold,
         wanted_error=judged.risk_coverage.wanted_error,
+        promised_error=judged.risk_coverage.promised_error,
     )
     keep_for_asking(main.trained.run, main.answerer, threshold, corpus)
 
