@@ -2,82 +2,66 @@
 
     heed study knowledge --pretrain wiki.txt --train birth_places_train.tsv \\
         --dev birth_dev.tsv --recipe ours --output study-ours      (and the same with cues)
-    python benchmarks/bench_knowledge.py --data FOLDER --studies study-ours study-cues
-    python benchmarks/bench_knowledge.py                           (draws the stored figures again)
+    python benchmarks/course_recipe.py --data . --run course
+    python benchmarks/bench_knowledge.py --course course --studies study-ours study-cues
+    python benchmarks/bench_knowledge.py                           (writes the pages again)
 
-The curves come from the studies. The course's recipe takes the better part of a day of one core, so
-its step is timed here and its end is taken from what people publish: 19 to 27 % of birth_dev after
-650 epochs, 36.4 % with rotary positions. Between, its accuracy is assumed to grow in proportion to
-the epochs. Minutes are those in which a processor worked, all cores added up.
+Curves and tables come from the records of the studies. The course's recipe takes the better part of
+a day of one core: a stretch of it is trained (`course_recipe.py`), and its end is taken from what
+people publish, 19 to 27 % of birth_dev after 650 epochs, 36.4 % with rotary positions. Between, its
+accuracy is assumed to grow in proportion to the epochs. Minutes are those in which a processor
+worked, all cores added up.
 
-Stores benchmarks/results/knowledge.json and docs/_static/knowledge_curve.svg.
+Stores benchmarks/results/knowledge.json, docs/_static/knowledge_curve.svg, and the tables of
+docs/knowledge_results.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import statistics
-import time
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 import torch
+from knowledge_tables import write_tables
 
 from heedful.machine import examine
 from heedful.report.drawing import BLUE, GREY, ORANGE, house_style, new_figure, save
-from heedful.studies.knowledge.corpus import from_files
-from heedful.studies.knowledge.pipeline import prepare
-from heedful.studies.knowledge.recipe import COURSE
-from heedful.training.distribution import Alone
-from heedful.training.session import Session
-from heedful.training.trial import Choice
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "knowledge.json"
 FIGURE = HERE.parent / "docs" / "_static" / "knowledge_curve.svg"
+PAGE = HERE.parent / "docs" / "knowledge_results.md"
 THRESHOLDS = (0.10, 0.25, 0.36, 0.50)
 PUBLISHED = {"learned": 0.27, "rotary": 0.364}
 """The best that people report after all epochs of the course's recipe."""
 COLOURS = {"ours": BLUE, "cues": ORANGE}
-NAMES = {"ours": "with questions written from the text", "cues": "names, cues and mixed questions"}
+ARM = ("arm", "kind", "accuracy", "low", "high", "minutes", "pretraining_minutes", "parameters",
+       "seeds", "questions", "held_out_accuracy", "curve")  # fmt: skip
+ABSTENTION = ("wanted_error", "threshold", "held_out_coverage", "held_out_error", "promised_error",
+              "invented", "test_coverage", "test_error", "test_error_low", "test_error_high",
+              "error_without")  # fmt: skip
 
 
-def course_steps(data: Path, steps: int) -> dict[str, Any]:
-    """Time the course's recipe, step by step, in both precisions."""
-    corpus = from_files(data / "wiki.txt", data / "birth_places_train.tsv", data / "birth_dev.tsv")
-    material = prepare(corpus, COURSE)
-    model = COURSE.shape.config(material.tokenizer.size, COURSE.context, "learned")
-    config = COURSE.training(COURSE.pretraining, model, len(material.documents), 0)
-    found: dict[str, Any] = {"steps": config.steps}
-    for precision in ("float32", "bfloat16"):
-        choice = Choice(precision=precision, lanes=1, compiled=False)
-        session = Session(config, material.documents, Alone(), choice)
-        session.take_step()
-        taken = []
-        for _ in range(steps):
-            begun = time.process_time()
-            session.take_step()
-            taken.append(time.process_time() - begun)
-        session.close()
-        seconds = statistics.median(taken)
-        found[f"{precision}, processor seconds a step"] = seconds
-        found[f"{precision}, processor minutes for all"] = seconds * config.steps / 60
-    return found
-
-
-def arms_of(study: Path) -> list[dict[str, Any]]:
-    """Return the arms of a study, with their curves."""
-    record = json.loads((study / "knowledge.json").read_text(encoding="utf-8"))
-    recipe = "ours" if record["recipe"]["self_questions"] else "cues"
-    kept = ("arm", "accuracy", "low", "high", "minutes", "parameters", "held_out_accuracy", "curve")
-    return [
-        {"recipe": recipe, **{name: arm[name] for name in kept}}
-        for arm in record["arms"]
-        if arm["kind"] == "trained" or recipe == "ours"
-    ]
+def study_of(folder: Path) -> dict[str, Any]:
+    """Return what is kept of a study's record."""
+    record = json.loads((folder / "knowledge.json").read_text(encoding="utf-8"))
+    return {
+        "recipe": "ours" if record["recipe"]["self_questions"] else "cues",
+        "settings": record["recipe"],
+        "questions": record["questions"],
+        "arms": [{name: arm[name] for name in ARM} for arm in record["arms"]],
+        "abstention": {name: record["risk_coverage"][name] for name in ABSTENTION},
+        "invented names answered": record["names"]["answered"],
+        "ece": record["ece"],
+        "auroc": record["auroc"],
+        "labels": record["labels"],
+    }
 
 
 def time_to(curve: list[dict[str, float]], wanted: float) -> float | None:
@@ -92,93 +76,104 @@ def time_to(curve: list[dict[str, float]], wanted: float) -> float | None:
     return None
 
 
-def ratios(arms: list[dict[str, Any]], course: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return how long each curve took to each accuracy, and how much longer the course takes."""
+def ratios(studies: list[dict[str, Any]], course: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return how long each curve took to each accuracy, and how much longer the course takes.
+
+    `at least` is measured: the course's recipe was below that accuracy after its stretch.
+    """
     rows = []
-    whole = course["float32, processor minutes for all"]
-    for arm in arms:
-        positions = "rotary" if "rotary" in arm["arm"] else "learned"
-        for wanted in THRESHOLDS if arm["curve"] else ():
-            taken = time_to(arm["curve"], wanted)
-            reached = wanted <= PUBLISHED[positions]
-            expected = whole * wanted / PUBLISHED[positions] if reached else None
-            rows.append(
-                {
-                    "recipe": arm["recipe"],
-                    "arm": arm["arm"],
-                    "accuracy": wanted,
-                    "processor minutes": taken,
-                    "course, extrapolated": expected if reached else "never reported",
-                    "ratio": expected / taken if expected and taken else None,
-                }
-            )
+    whole = course["processor minutes for all"]["bfloat16"]
+    trained, then = course["processor minutes trained"], course["accuracy then"]["high"]
+    for study in studies:
+        for arm in study["arms"]:
+            positions = "rotary" if "rotary" in arm["arm"] else "learned"
+            for wanted in THRESHOLDS if arm["curve"] else ():
+                taken = time_to(arm["curve"], wanted)
+                reached = wanted <= PUBLISHED[positions]
+                expected = whole * wanted / PUBLISHED[positions] if reached else None
+                rows.append(
+                    {
+                        "recipe": study["recipe"],
+                        "positions": positions,
+                        "accuracy": wanted,
+                        "processor minutes": taken,
+                        "course, extrapolated": expected,
+                        "ratio": expected / taken if expected and taken else None,
+                        "at least": trained / taken if taken and then < wanted else None,
+                    }
+                )
     return rows
 
 
 def draw(result: dict[str, Any]) -> None:
     """Draw accuracy against processor minutes, with the course's recipe beside."""
-    whole = result["course"]["float32, processor minutes for all"]
+    course = result["course"]
+    whole = course["processor minutes for all"]["bfloat16"]
     with house_style():
-        figure = new_figure(7.2, 3.8)
+        figure = new_figure(7.2, 4.0)
         axes = figure.add_subplot()
-        for arm in result["arms"]:
-            if not arm["curve"]:
-                continue
-            rotary = "rotary" in arm["arm"]
-            curve = sorted({p["step"]: p for p in arm["curve"]}.values(), key=lambda p: p["step"])
-            axes.plot(
-                [point["processor_minutes"] for point in curve],
-                [100 * point["accuracy"] for point in curve],
-                color=COLOURS[arm["recipe"]],
-                linestyle="-" if rotary else "--",
-                marker="o" if rotary else None,
-                markersize=3.5,
-                label=f"{NAMES[arm['recipe']]}, {'rotary' if rotary else 'learned'} positions",
-            )
+        for study in result["studies"]:
+            for arm in study["arms"]:
+                if not arm["curve"]:
+                    continue
+                rotary = "rotary" in arm["arm"]
+                axes.plot(
+                    [point["processor_minutes"] for point in arm["curve"]],
+                    [100 * point["accuracy"] for point in arm["curve"]],
+                    color=COLOURS[study["recipe"]],
+                    linestyle="-" if rotary else "--",
+                    marker="o" if rotary else None,
+                    markersize=3.5,
+                    label=f"{study['recipe']}, {'rotary' if rotary else 'learned'} positions",
+                )
+        then = course["accuracy then"]
+        axes.errorbar(
+            [course["processor minutes trained"]], [100 * then["accuracy"]],
+            yerr=[[100 * (then["accuracy"] - then["low"])],
+                  [100 * (then["high"] - then["accuracy"])]],
+            color=GREY, marker="o", markersize=4, capsize=3, linestyle="none",
+            label="the course's recipe, trained so far",
+        )  # fmt: skip
         axes.errorbar(
             [whole], [23], yerr=[[4], [4]], color=GREY, marker="s", markersize=4, capsize=3,
-            linestyle="none", label="the course's recipe at its end, as published",
+            linestyle="none", label="at its end, as published",
         )  # fmt: skip
         axes.plot([whole], [100 * PUBLISHED["rotary"]], color=GREY, marker="D", markersize=4,
-                  linestyle="none", label="the course's recipe, rotary, as published")  # fmt: skip
+                  linestyle="none", label="at its end, rotary, as published")  # fmt: skip
         axes.set(xscale="log", ylim=(0, 100), ylabel="exact matches on birth_dev, %",
                  xlabel="processor minutes of pretraining")  # fmt: skip
-        axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.9), fontsize=8)
+        axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.95), fontsize=8)
         save(figure, FIGURE)
 
 
 def main() -> None:
-    """Measure if told where the data is, and draw."""
+    """Put the records together if told where they are, and write the pages."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder with the three files of the course")
-    parser.add_argument("--studies", type=Path, nargs="*", default=[])
-    parser.add_argument("--course-steps", type=int, default=5)
+    parser.add_argument("--course", type=Path, help="folder of course_recipe.py")
+    parser.add_argument("--studies", type=Path, nargs="*", default=[], help="folders of studies")
     asked = parser.parse_args()
-    if asked.data is not None:
-        torch.set_num_threads(1)
-        arms = [arm for study in asked.studies for arm in arms_of(study)]
-        course = course_steps(asked.data, asked.course_steps)
+    if asked.course is not None:
+        studies = [study_of(folder) for folder in asked.studies]
+        course = json.loads((asked.course / "course.json").read_text(encoding="utf-8"))
         found = examine()
         result = {
             "question": "How soon does a decoder know the birth places in the course's text?",
-            "times": ratios(arms, course),
-            "arms": arms,
+            "times": ratios(studies, course),
+            "studies": studies,
             "course": course,
             "machine": {
                 "cpu": found.cpu,
                 "cores": found.cores,
                 "threads": 1,
                 "date": datetime.now(UTC).isoformat(timespec="seconds"),
-                "load": os.getloadavg()[0],
                 "torch": torch.__version__,
             },
         }
         RESULTS.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
     result = json.loads(RESULTS.read_text(encoding="utf-8"))
-    for row in result["times"]:
-        print(json.dumps(row, ensure_ascii=False))
     draw(result)
-    print(f"{RESULTS} and {FIGURE} are written")
+    write_tables(PAGE, result)
+    print(f"{RESULTS}, {FIGURE} and the tables of {PAGE} are written")
 
 
 if __name__ == "__main__":

@@ -238,7 +238,8 @@ def _storage(record: KnowledgeStudy) -> Block | None:
         heading="How much is stored",
         paragraphs=(
             "Small trainings that differ in one thing each, with the fine-tuning questions mixed "
-            "into the text so that one can ask at any time.",
+            "into the text so that one can ask at any time. All read every document equally "
+            "often: more people also mean more steps, and more questions to learn from.",
         ),
         figures=(
             Figure(

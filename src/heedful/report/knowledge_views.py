@@ -171,12 +171,13 @@ def _calibration(record: KnowledgeStudy) -> RenderableType:
 
 def _names(record: KnowledgeStudy) -> RenderableType:
     assert record.names is not None
+    names = max(one.count for one in record.names.following)
     made = table(
-        f"{record.names.following[0].count} names never seen: the answer is", "", "share", "95 %",
-        "by chance",
+        f"{names} names never seen: the answer is", "", "share", "95 %", "by chance",
     )  # fmt: skip
     for one in record.names.following:
-        made.add_row(FOLLOWED[one.what], *_following(one))
+        some = "" if one.count == names else f" ({one.count} names)"
+        made.add_row(FOLLOWED[one.what] + some, *_following(one))
     return made
 
 
@@ -215,7 +216,7 @@ def _threshold(reply: AskReply) -> str:
             "wrong ones, so that it answers nothing: run the study with a higher --error-rate."
         )
     chosen = (
-        f"It answers from a confidence of {reply.threshold:.0%} on, chosen for at most "
+        f"It answers from a confidence of {percent(reply.threshold)} on, chosen for at most "
         f"{percent(reply.wanted_error)} of wrong answers"
     )
     if reply.promised_error is None:
@@ -224,7 +225,7 @@ def _threshold(reply: AskReply) -> str:
 
 
 def _said(reply: AskReply) -> str:
-    sure = f"confidence {reply.confidence:.0%}"
+    sure = f"confidence {percent(reply.confidence)}"
     if reply.answer is not None:
         return f"{reply.answer}  ({sure})"
     return f"I don't know.  ({sure} for {reply.would_say!r})"

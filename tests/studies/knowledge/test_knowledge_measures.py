@@ -32,6 +32,7 @@ from heedful.studies.knowledge.labels import (
     label_counts,
     label_of,
 )
+from heedful.studies.knowledge.learning_curve import curve_of
 from heedful.studies.knowledge.names import (
     Neighbours,
     cramers_v,
@@ -42,6 +43,7 @@ from heedful.studies.knowledge.names import (
 )
 from heedful.studies.knowledge.records import AnswerRecord
 from heedful.studies.knowledge.separation import Combination, auroc, separations
+from heedful.training.hooks import Evaluation
 
 shares = st.lists(st.floats(0, 1).map(lambda x: round(x, 2)), min_size=1, max_size=12)
 outcomes = st.lists(st.booleans(), min_size=1, max_size=30)
@@ -244,3 +246,14 @@ def test_unseen_names_are_in_no_text_and_groups_that_decide_are_found() -> None:
     blind = group_effect(names, list(draw.permutation(places)[:40]) + places[:20], corpus, seed=0)
     assert blind is not None
     assert blind.cramers_v < followed.cramers_v
+
+
+def test_the_clocks_of_a_curve_go_on_over_an_interruption() -> None:
+    def at(step: int, minutes: float) -> Evaluation:
+        values = {"minutes": 2 * minutes, "processor_minutes": minutes}
+        return Evaluation(step=step, values={**values, "accuracy": 0.5, "held_out_accuracy": 0.4})
+
+    smooth = curve_of([at(100, 1.0), at(200, 2.0), at(300, 3.0), at(400, 4.5)])
+    stopped = curve_of([at(100, 1.0), at(200, 2.0), at(300, 0.25), at(400, 1.75)])
+    assert [one.to_dict() for one in smooth] == [one.to_dict() for one in stopped]
+    assert curve_of([Evaluation(step=1, values={"accuracy": 0.5})]) == ()

@@ -5,7 +5,8 @@ the test and the held-out questions some times on the way; nothing is chosen by 
 time that asking takes is not counted.
 
 Two clocks run: minutes as they pass, and minutes in which a processor worked for this process.
-On a machine that does other things as well only the second can be compared.
+On a machine that does other things as well only the second can be compared. Both begin again where
+a stopped training goes on: the stretch in which that happened is counted at the speed before it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from heedful.studies.knowledge.corpus import Asked
 from heedful.studies.knowledge.pipeline import Material
 from heedful.studies.knowledge.records import CurvePoint
 from heedful.training.hooks import Evaluation
+
+CLOCKS = ("minutes", "processor_minutes")
+WORKED = "processor_minutes"
 
 
 class CurveWatch:
@@ -47,12 +51,22 @@ class CurveWatch:
 
 
 def curve_of(evaluations: Sequence[Evaluation]) -> tuple[CurvePoint, ...]:
-    """Return the curve that a watched pretraining left in its run."""
-    return tuple(
-        CurvePoint(step=one.step, **one.values)
-        for one in evaluations
-        if "processor_minutes" in one.values
-    )
+    """Return the curve that a watched pretraining left in its run, over all interruptions."""
+    made: list[CurvePoint] = []
+    offsets = dict.fromkeys(CLOCKS, 0.0)
+    shown = dict.fromkeys(CLOCKS, 0.0)
+    for one in evaluations:
+        if not set(CLOCKS) <= set(one.values):
+            continue
+        if made and one.values[WORKED] < shown[WORKED]:
+            for clock in CLOCKS:
+                before = getattr(made[-1], clock)
+                expected = before + (one.step - made[-1].step) * before / made[-1].step
+                offsets[clock] = expected - one.values[clock]
+        shown = {clock: one.values[clock] for clock in CLOCKS}
+        times = {clock: offsets[clock] + shown[clock] for clock in CLOCKS}
+        made.append(CurvePoint(step=one.step, **{**one.values, **times}))
+    return tuple(made)
 
 
 def _accuracy(answerer: Answerer, asked: Sequence[Asked]) -> float:

@@ -19,7 +19,7 @@ class CurvePoint(Record):
     step: int
     """Steps of pretraining."""
     minutes: float
-    """Since pretraining began or was resumed."""
+    """Since pretraining began."""
     processor_minutes: float
     """Of them, how long processors worked on it, all cores added up."""
     accuracy: float

@@ -1,0 +1,168 @@
+"""The tables of docs/knowledge_results.md, made from the stored figures.
+
+A table stands in the page between `<!-- table NAME -->` and `<!-- end NAME -->`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+NEVER = "never reported"
+BASELINES = {
+    "name only": "name only: naive Bayes over its letters",
+    "retrieval": "looking it up in the text: the first known place after *born*",
+}
+
+
+def write_tables(page: Path, result: dict[str, Any]) -> None:
+    """Put every table into the page; one that the page has no room for is an error."""
+    text = page.read_text(encoding="utf-8")
+    for name, lines in tables(result).items():
+        made = "\n".join(lines)
+        pattern = rf"(<!-- table {name} -->\n).*?(<!-- end {name} -->)"
+        text, count = re.subn(
+            pattern, lambda found, made=made: f"{found[1]}\n{made}\n\n{found[2]}", text, flags=re.S
+        )
+        if count != 1:
+            raise SystemExit(f"{page} has {count} places for the table {name}")
+    page.write_text(text, encoding="utf-8")
+
+
+def tables(result: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the lines of every table by its name."""
+    return {
+        "arms": list(_arms(result["studies"])),
+        "curve": list(_curves(result["studies"])),
+        "course": list(_course(result["course"])),
+        "times": list(_times(result["times"])),
+        "abstention": list(_abstention(result["studies"])),
+    }
+
+
+def _arms(studies: list[dict[str, Any]]) -> Iterator[str]:
+    yield "| arm | right, % | 95 % | held out, % | parameters, millions | processor minutes |"
+    yield "|---|---|---|---|---|---|"
+    baselines: dict[str, str] = {}
+    for study in studies:
+        for arm in study["arms"]:
+            interval = f"{_percent(arm['low'])} to {_percent(arm['high'])}"
+            right = _percent(arm["accuracy"])
+            if arm["kind"] == "baseline":
+                name = BASELINES.get(arm["arm"], arm["arm"].replace("most frequent", "always"))
+                baselines[name] = f"| {name} | {right} | {interval} | | | |"
+                continue
+            minutes = f"{arm['curve'][-1]['processor_minutes']:.1f}" if arm["curve"] else ""
+            seeds = ", ".join(_percent(value) for value in arm["seeds"].values())
+            name = f"`{study['recipe']}`, {_named(arm)}"
+            if len(arm["seeds"]) > 1:
+                name += f" (seeds: {seeds})"
+            yield (
+                f"| {name} | {right} | {interval} | {_percent(arm['held_out_accuracy'])} | "
+                f"{arm['parameters'] / 1e6:.2f} | {minutes} |"
+            )
+    yield from baselines.values()
+
+
+def _curves(studies: list[dict[str, Any]]) -> Iterator[str]:
+    yield "| recipe | processor minutes: right, % |"
+    yield "|---|---|"
+    for study in studies:
+        for arm in study["arms"]:
+            if arm["curve"]:
+                points = "; ".join(
+                    f"{point['processor_minutes']:.2f}: {_percent(point['accuracy'])}"
+                    for point in arm["curve"]
+                )
+                yield f"| `{study['recipe']}`, {_named(arm)} | {points} |"
+
+
+def _course(course: dict[str, Any]) -> Iterator[str]:
+    yield "| the course's recipe | |"
+    yield "|---|---|"
+    yield f"| parameters | {course['parameters']:,} |"
+    yield f"| all of it | {course['steps']:,} steps, {course['positions']:,} positions |"
+    share = course["steps trained"] / course["steps"]
+    minutes = course["processor minutes trained"]
+    yield f"| trained | {course['steps trained']} steps, {minutes:.1f} processor minutes |"
+    yield f"| share of its steps | {_percent(share)} % |"
+    losses = "; ".join(f"{one['step']}: {one['loss']:.2f}" for one in course["curve"])
+    yield f"| steps: loss of a character | {losses} |"
+    for name, key in (
+        ("`birth_dev`, then fine-tuned", "accuracy then"),
+        ("held-out questions", "held-out accuracy then"),
+        ("training questions", "training accuracy then"),
+    ):
+        found = course[key]
+        yield (
+            f"| {name}: right | {_percent(found['accuracy'])} % "
+            f"({_percent(found['low'])} to {_percent(found['high'])}) |"
+        )
+    for name, seconds in course["processor seconds a step"].items():
+        whole = course["processor minutes for all"][name]
+        yield f"| {name} | {seconds:.2f} processor seconds a step, {whole:,.0f} minutes for all |"
+
+
+def _times(times: list[dict[str, Any]]) -> Iterator[str]:
+    yield (
+        "| accuracy | recipe | processor minutes | the course's, extrapolated | ratio | "
+        "ratio, measured: at least |"
+    )
+    yield "|---|---|---|---|---|---|"
+    for row in times:
+        taken, expected = row["processor minutes"], row["course, extrapolated"]
+        cells = (
+            f"{_percent(row['accuracy'], 0)} %",
+            f"`{row['recipe']}`, {row['positions']}",
+            "not reached" if taken is None else f"{taken:.2f}",
+            NEVER if expected is None else _rounded(expected),
+            "" if row["ratio"] is None else _rounded(row["ratio"]),
+            "" if row["at least"] is None else _rounded(row["at least"]),
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def _abstention(studies: list[dict[str, Any]]) -> Iterator[str]:
+    yield (
+        "| recipe | wrong, answering all, % | wanted, % | threshold | answered of `birth_dev`, % | "
+        "wrong of these, % | promised at 95 %, % | invented names answered, % |"
+    )
+    yield "|---|---|---|---|---|---|---|---|"
+    for study in studies:
+        found = study["abstention"]
+        wrong = "–"
+        if found["test_error"] is not None:
+            low, high = _percent(found["test_error_low"]), _percent(found["test_error_high"])
+            wrong = f"{_percent(found['test_error'])} ({low} to {high})"
+        threshold = "none" if found["threshold"] > 1 else f"{found['threshold']:.3f}"
+        cells = (
+            f"`{study['recipe']}`",
+            _percent(found["error_without"]),
+            _percent(found["wanted_error"], 0),
+            threshold,
+            _percent(found["test_coverage"]),
+            wrong,
+            _percent(found["promised_error"]),
+            _percent(study["invented names answered"]),
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def _named(arm: dict[str, Any]) -> str:
+    if arm["arm"] == "no pretraining":
+        return "no pretraining"
+    return "rotary positions" if "rotary" in arm["arm"] else "learned positions"
+
+
+def _percent(share: float | None, digits: int = 1) -> str:
+    return "" if share is None else f"{100 * share:.{digits}f}"
+
+
+def _rounded(value: float) -> str:
+    """Write two digits: more would promise more than an extrapolation can hold."""
+    if value < 100:
+        return f"{value:.0f}"
+    digits = len(str(int(value))) - 2
+    return f"{round(value, -digits):,.0f}"
