@@ -17,13 +17,21 @@ from heedful.generation.products import product
 TOLERANCE = {torch.float64: (1e-10, 1e-12), torch.float32: (1e-4, 1e-5)}
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+WAYS = {
+    "float64": (torch.float64, False),
+    "float32": (torch.float32, False),
+    "compiled": (torch.float32, True),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("lengths", [[4], [3, 3, 3], [5, 1, 3]], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @torch.inference_mode()
-def test_logits_are_those_of_the_decoder(kind: str, lengths: list[int], dtype: torch.dtype) -> None:
+def test_logits_are_those_of_the_decoder(kind: str, lengths: list[int], way: str) -> None:
+    dtype, compiled = WAYS[way]
     decoder = random_decoder(kind, dtype=dtype)
-    step = FastStep(decoder)
+    step = FastStep(decoder, compiled=compiled)
     longest = max(lengths)
     padding = [longest - length for length in lengths]
     rows = random_rows(decoder, lengths)
@@ -44,13 +52,14 @@ def test_logits_are_those_of_the_decoder(kind: str, lengths: list[int], dtype: t
         torch.testing.assert_close(found[number], expected, rtol=relative, atol=absolute)
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("lengths", [[1], [7], [3, 3, 3], [5, 1, 3]], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @torch.inference_mode()
 def test_prompts_are_read_as_the_decoder_reads_them(
-    kind: str, lengths: list[int], dtype: torch.dtype
+    kind: str, lengths: list[int], way: str
 ) -> None:
+    dtype, compiled = WAYS[way]
     decoder = random_decoder(kind, dtype=dtype)
     longest = max(lengths)
     padding = [longest - length for length in lengths]
@@ -58,7 +67,7 @@ def test_prompts_are_read_as_the_decoder_reads_them(
     filled = torch.tensor([[0] * (longest - len(row)) + row for row in rows])
     slow, fast = (decoder.new_cache(len(rows), padding=padding) for _ in range(2))
     expected = decoder(filled, cache=slow)[:, -1]
-    found = read(FastStep(decoder), filled, fast)
+    found = read(FastStep(decoder, compiled=compiled), filled, fast)
     relative, absolute = TOLERANCE[dtype]
     torch.testing.assert_close(found, expected, rtol=relative, atol=absolute)
     assert fast.length == slow.length

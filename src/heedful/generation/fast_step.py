@@ -4,7 +4,8 @@ A step of the decoder itself pays for modules, masks and checks that one token d
 and its products are made for many tokens. Here the weights are taken out of their modules
 once, each product in its fastest form (`products`), and the loop over layers calls the kernels
 directly. Keys and values go to the same `Cache` as those of the prompts, which `fast_reading`
-reads with the same maps. Tests hold every kind of decoder to equal logits.
+reads with the same maps. What lies between the products is compiled (`kernels`) where that can
+be, and torch operations elsewhere. Tests hold every kind of decoder to equal logits, both ways.
 
 With one new token, the queries of heads that share a key-value head see the same keys: they
 are stacked as if they were several tokens, and need no copies of the keys.
@@ -13,13 +14,14 @@ are stacked as if they were several tokens, and need no copies of the keys.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.errors import InputError
+from heedful.generation.kernels import Kernels, kernels_for
 from heedful.generation.products import Map, Precision, product
 from heedful.model import Cache, Decoder
 from heedful.model.blocks import ACTIVATIONS, Block
@@ -45,16 +47,20 @@ class Layer:
 class _View:
     """What this step's tokens see: worked out once for all layers."""
 
-    rotation: Map | None
+    turn: Turn | None
     """Of queries and keys, with rotary positions."""
+    rotation: Map | None
+    """The same in fewer operations, unless kernels do it."""
     bias: Tensor | None
-    """What is added to the logits: ALiBi's slopes, and −∞ for what is not seen."""
+    """What is added to the logits: ALiBi's slopes, and −∞ for what is not seen. The kernels
+    make it themselves."""
 
 
 class FastStep:
     """From the last token of each row to the logits of the next, as the weights are now.
 
-    After training, make a new one: packed weights are copies.
+    After training, make a new one: packed weights are copies. `compiled=False` does without
+    the kernels.
 
     >>> from heedful.model import preset
     >>> decoder = Decoder(preset("tiny"), seed=0)
@@ -63,19 +69,25 @@ class FastStep:
     (torch.Size([2, 256]), 1)
     """
 
-    def __init__(self, decoder: Decoder, precision: Precision = "float32") -> None:
+    def __init__(
+        self, decoder: Decoder, precision: Precision = "float32", *, compiled: bool = True
+    ) -> None:
         self.decoder, self.precision = decoder, precision
         self.config = config = decoder.config
         self.embedding = decoder.embedding.weight.detach()
+        self.kernels = kernels = kernels_for(self.embedding) if compiled else None
         self.places = self._place_table(decoder)
-        self.layers = [_layer(block, precision) for block in decoder.blocks]
-        self.norm = None if decoder.norm is None else _norm(decoder.norm)
+        self.layers = [_layer(block, precision, kernels) for block in decoder.blocks]
+        self.norm = None if decoder.norm is None else _norm(decoder.norm, kernels)
         head = decoder.embedding if decoder.head is None else decoder.head
         self.head = product(head.weight, None, precision)
-        self.activation = ACTIVATIONS[config.feed_forward.activation]
-        self.gated = config.feed_forward.activation == "swiglu"
+        self.inner = _inner(config.feed_forward.activation, kernels)
         self.before = config.norm.placement == "pre"
         self.columns = torch.arange(config.context, device=self.embedding.device)
+        self.slopes = None
+        if isinstance(config.positions, Alibi):
+            dtype, device = self.embedding.dtype, self.embedding.device
+            self.slopes = alibi_slopes(config.attention.heads, dtype, device)
 
     @torch.inference_mode()
     def __call__(
@@ -106,7 +118,7 @@ class FastStep:
         if not self.before:
             stream = layer.attention_norm(stream)
         seen = layer.feed_forward_norm(stream) if self.before else stream
-        stream = stream + layer.down(self._inner(layer.up(seen)))
+        stream = stream + layer.down(self.inner(layer.up(seen)))
         return stream if self.before else layer.feed_forward_norm(stream)
 
     def logits(self, stream: Tensor) -> Tensor:
@@ -120,10 +132,15 @@ class FastStep:
         config, rows = self.config, len(seen)
         heads, kv_heads, width = config.attention.heads, config.kv_heads, config.head_width
         vectors = layer.qkv(seen).view(rows, -1, width)
-        matched, values = vectors[:, : heads + kv_heads], vectors[:, heads + kv_heads :]
         if layer.query_norm is not None and layer.key_norm is not None:
-            scaled = layer.query_norm(matched[:, :heads]), layer.key_norm(matched[:, heads:])
-            matched = torch.cat(scaled, dim=1)
+            queries, keys = vectors[:, :heads], vectors[:, heads : heads + kv_heads]
+            scaled = layer.query_norm(queries), layer.key_norm(keys)
+            vectors = torch.cat([*scaled, vectors[:, heads + kv_heads :]], dim=1)
+        if self.kernels is not None:
+            return self.kernels.attend(
+                vectors, cache, number, heads=heads, turn=view.turn, slopes=self.slopes
+            )
+        matched, values = vectors[:, : heads + kv_heads], vectors[:, heads + kv_heads :]
         if view.rotation is not None:
             matched = view.rotation(matched)
         queries, keys = matched[:, :heads], matched[:, heads:]
@@ -131,12 +148,6 @@ class FastStep:
         # Contiguous, because the fast way to write a batch of columns is a transposed row.
         queries = queries.reshape(rows, kv_heads, -1, width).contiguous()
         return _attended(queries, all_keys, all_values, view.bias).reshape(rows, -1)
-
-    def _inner(self, inner: Tensor) -> Tensor:
-        if not self.gated:
-            return self.activation(inner)
-        gate, value = inner.chunk(2, dim=-1)
-        return self.activation(gate).mul_(value)
 
     def embedded(self, tokens: Tensor, places: Tensor) -> Tensor:
         """Return the stream before the first layer."""
@@ -148,20 +159,23 @@ class FastStep:
     def _view(self, places: Tensor, cache: Cache) -> _View:
         config, end = self.config, cache.length + 1
         dtype, device = self.embedding.dtype, self.embedding.device
-        rotation = bias = None
+        turn = bias = None
         if isinstance(config.positions, Rotary):
-            rotation = _rotation(
-                Turn.at(places.unsqueeze(1), end, config.positions, config.head_width, dtype)
-            )
-        if isinstance(config.positions, Alibi):
+            turn = Turn.at(places.unsqueeze(1), end, config.positions, config.head_width, dtype)
+        if self.kernels is not None:
+            if turn is not None:
+                turn = replace(
+                    turn, cosines=turn.cosines.contiguous(), sines=turn.sines.contiguous()
+                )
+            return _View(turn=turn, rotation=None, bias=None)
+        if self.slopes is not None:
             distances = torch.arange(1 - end, 1, device=device, dtype=dtype)
-            slopes = alibi_slopes(config.attention.heads, dtype, device)
-            bias = (slopes.view(-1, 1) * distances).view(1, config.kv_heads, -1, end)
+            bias = (self.slopes.view(-1, 1) * distances).view(1, config.kv_heads, -1, end)
         if cache.padding is not None:
             bias = torch.zeros(1, 1, 1, end, device=device, dtype=dtype) if bias is None else bias
             padded = torch.arange(end, device=device) < cache.padding.view(-1, 1, 1, 1)
             bias = bias.masked_fill(padded, -torch.inf)
-        return _View(rotation=rotation, bias=bias)
+        return _View(turn=turn, rotation=None if turn is None else _rotation(turn), bias=bias)
 
     def _place_table(self, decoder: Decoder) -> Tensor | None:
         config, weight = decoder.config, decoder.embedding.weight
@@ -174,7 +188,7 @@ class FastStep:
         return None
 
 
-def _layer(block: nn.Module, precision: Precision) -> Layer:
+def _layer(block: nn.Module, precision: Precision, kernels: Kernels | None) -> Layer:
     assert isinstance(block, Block)
     attention, feed_forward = block.attention, block.feed_forward
     query_norm, key_norm = attention.query_norm, attention.key_norm
@@ -188,12 +202,12 @@ def _layer(block: nn.Module, precision: Precision) -> Layer:
         qkv_weight = qkv_weight.detach() * rows
         qkv_bias = None if qkv_bias is None else qkv_bias.detach() * rows.squeeze(1)
     return Layer(
-        attention_norm=_norm(block.attention_norm),
+        attention_norm=_norm(block.attention_norm, kernels),
         qkv=product(qkv_weight, qkv_bias, precision),
-        query_norm=None if query_norm is None else _norm(query_norm, 1 / math.sqrt(width)),
-        key_norm=None if key_norm is None else _norm(key_norm),
+        query_norm=None if query_norm is None else _norm(query_norm, kernels, 1 / math.sqrt(width)),
+        key_norm=None if key_norm is None else _norm(key_norm, kernels),
         output=product(attention.output.weight, attention.output.bias, precision),
-        feed_forward_norm=_norm(block.feed_forward_norm),
+        feed_forward_norm=_norm(block.feed_forward_norm, kernels),
         up=product(feed_forward.up.weight, feed_forward.up.bias, precision),
         down=product(feed_forward.down.weight, feed_forward.down.bias, precision),
     )
@@ -235,13 +249,34 @@ def _rotation(turn: Turn) -> Map:
     return lambda vectors: torch.addcmul(vectors * both, vectors.roll(pairs, -1), signed)
 
 
-def _norm(module: nn.Module, scale: float = 1.0) -> Map:
+def _inner(activation: str, kernels: Kernels | None) -> Map:
+    """Return what happens between the two products of a feed-forward layer."""
+    if kernels is not None and activation == "swiglu":
+        return kernels.gate
+    if kernels is not None and activation == "gelu_tanh":
+        return kernels.gelu_tanh
+    function = ACTIVATIONS[activation]
+    if activation != "swiglu":
+        return function
+
+    def gated(inner: Tensor) -> Tensor:
+        gate, value = inner.chunk(2, dim=-1)
+        return function(gate).mul_(value)
+
+    return gated
+
+
+def _norm(module: nn.Module, kernels: Kernels | None, scale: float = 1.0) -> Map:
     weight = module.get_parameter("weight").detach() * scale
     shape, eps = tuple(weight.shape), module.eps
     assert isinstance(eps, float)
     if not isinstance(module, nn.LayerNorm):
+        if kernels is not None:
+            return lambda x: kernels.norm(x, weight, None, eps)
         return lambda x: _rms_norm(x, weight, eps)
     bias = None if module.bias is None else module.bias.detach() * scale
+    if kernels is not None and bias is not None:
+        return lambda x: kernels.norm(x, weight, bias, eps)
     return lambda x: torch.layer_norm(x, shape, weight, bias, eps)
 
 

@@ -17,6 +17,9 @@ from torch import Tensor
 from heedful.errors import InputError
 from heedful.model.config import DecoderConfig
 
+BLOCK = 16
+"""Memory is kept for a whole number of these many columns, as wide as a register is."""
+
 
 class Cache:
     """The keys and values of a batch of sequences, for every layer.
@@ -42,12 +45,9 @@ class Cache:
             if value < 1:
                 raise InputError(f"cache.{name}", f"is {value}", expected="at least 1 was expected")
         heads, width = config.kv_heads, config.head_width
-        outer = (config.layers, batch, heads)
-        self.keys = torch.zeros((*outer, capacity, width), dtype=dtype, device=device)
-        """(layers, batch, kv heads, capacity, head width), already rotated."""
-        self.values = torch.zeros((*outer, width, capacity), dtype=dtype, device=device).mT
-        """The same shape, but the columns of a head lie side by side: that is how a step sums
-        over them, Σ α_i v_i, as it is over the widths of keys for q · k_i."""
+        shape = (config.layers, batch, heads, capacity, width)
+        self.keys, self.values = _room(shape, dtype, device)
+        """(layers, batch, kv heads, capacity, head width) each; keys are already rotated."""
         self.length = 0
         """Columns filled so far."""
         self.padding = _checked_padding(padding, batch, capacity, torch.device(device))
@@ -140,8 +140,8 @@ class Cache:
             return
         # Columns that are not filled yet hold nothing worth copying.
         layers, _, heads, capacity, width = self.keys.shape
-        keys = self.keys.new_empty((layers, len(rows), heads, capacity, width))
-        values = self.values.new_empty((layers, len(rows), heads, width, capacity)).mT
+        shape = (layers, len(rows), heads, capacity, width)
+        keys, values = _room(shape, self.keys.dtype, self.keys.device)
         keys[:, :, :, read] = self.keys[:, :, :, read].index_select(1, rows)
         values[:, :, :, read] = self.values[:, :, :, read].index_select(1, rows)
         self.keys, self.values = keys, values
@@ -193,6 +193,17 @@ def left_padded(
     longest = max(lengths)
     rows = [[fill] * (longest - len(row)) + list(row) for row in sequences]
     return torch.tensor(rows), longest - torch.tensor(lengths)
+
+
+def _room(
+    shape: tuple[int, int, int, int, int], dtype: torch.dtype, device: torch.device | str
+) -> tuple[Tensor, Tensor]:
+    """Return zeros for keys and values."""
+    *outer, capacity, width = shape
+    columns = -(-capacity // BLOCK) * BLOCK
+    room = torch.zeros((2, *outer, columns, width), dtype=dtype, device=device)
+    keys, values = room[..., :capacity, :]
+    return keys, values
 
 
 def _checked_padding(

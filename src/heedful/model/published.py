@@ -74,9 +74,13 @@ def cached_path(name: str) -> Path:
             f"there is no published model called {name!r}",
             expected=f"one of {', '.join(PUBLISHED)} can be fetched",
         )
+    return user_cache() / "models" / name / Path(PUBLISHED[name].member).name
+
+
+def user_cache() -> Path:
+    """Return the folder for what can be made or fetched again."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    cache = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
-    return cache / "heedful" / "models" / name / Path(PUBLISHED[name].member).name
+    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "heedful"
 
 
 def fetch(name: str, progress: Progress | None = None) -> Fetched:

@@ -1,0 +1,263 @@
+// What happens between the matrix products of a decoding step, in one pass each.
+//
+// One token a row leaves little to compute between two products, and torch would spend it on
+// a dozen small operations that each walk over memory and wait for all cores. These functions
+// are the same equations with everything at hand: the rows of a batch are shared among
+// threads, and each number is read once. `kernels.py` compiles this file, and gives it tensors.
+//
+// Every array is float, and its innermost axis is contiguous.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace {
+
+// Work of fewer multiplications is done by one thread: the others would be awake too late, and
+// on a busy machine the one that waits for them loses its turn.
+constexpr std::int64_t WORTH_SHARING = 1 << 15;
+
+// e^x to within about 2 units in the last place: x = n ln 2 + r, |r| <= ln 2 / 2, a
+// polynomial for e^r, and n put into the exponent. The library's function is exact to one
+// unit, but is called for one number at a time.
+inline float exponential(float x) {
+    x = x < -87.0f ? -87.0f : (x > 88.0f ? 88.0f : x);  // where the exponent ends
+    const float n = std::nearbyintf(x * 1.44269504f);
+    const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+    float e = 1.9875691500e-4f;
+    e = e * r + 1.3981999507e-3f;
+    e = e * r + 8.3334519073e-3f;
+    e = e * r + 4.1665795894e-2f;
+    e = e * r + 1.6666665459e-1f;
+    e = e * r + 5.0000001201e-1f;
+    e = e * r * r + r + 1.0f;
+    const std::int32_t bits = (static_cast<std::int32_t>(n) + 127) << 23;
+    float power;
+    std::memcpy(&power, &bits, sizeof power);
+    return e * power;
+}
+
+inline float logistic(float x) { return 1.0f / (1.0f + exponential(-x)); }
+
+// As many numbers as a register holds.
+#if defined(__AVX512F__)
+constexpr std::size_t LANES = 16;
+#elif defined(__AVX__)
+constexpr std::size_t LANES = 8;
+#else
+constexpr std::size_t LANES = 4;
+#endif
+typedef float Lanes __attribute__((vector_size(LANES * sizeof(float))));
+
+// How far ahead of its use a number is fetched from memory: 4 kB, a page.
+constexpr std::int64_t AHEAD = 1024;
+
+inline Lanes load(const float* from) {
+    Lanes lanes;
+    std::memcpy(&lanes, from, sizeof lanes);
+    return lanes;
+}
+
+// Lane l is a[l] + a[l^s] where bit s of l is clear, and b[l] + b[l^s] where it is set.
+template <std::size_t s, std::size_t... l>
+inline Lanes merged(Lanes a, Lanes b, std::index_sequence<l...>) {
+    return __builtin_shufflevector(a, b, (l & s ? l + LANES : l)...) +
+           __builtin_shufflevector(a, b, (l & s ? (l ^ s) + LANES : (l ^ s))...);
+}
+
+// Sum the lanes of each of LANES registers: lane l of the result is the sum of sums[l]. Merging
+// pairs, pairs of pairs and so on takes three instructions a sum.
+template <std::size_t s = 1>
+inline Lanes totals(Lanes* sums) {
+    for (std::size_t k = 0; k < LANES / (2 * s); ++k)
+        sums[k] = merged<s>(sums[2 * k], sums[2 * k + 1], std::make_index_sequence<LANES>());
+    if constexpr (2 * s < LANES)
+        return totals<2 * s>(sums);
+    else
+        return sums[0];
+}
+
+// out[r] = v . rows[r], for `number` rows of `length` numbers that lie `stride` apart.
+inline void products(const float* v, const float* rows, std::int64_t stride, std::int64_t number,
+                     std::int64_t length, float* out) {
+    const std::int64_t lanes = LANES;
+    if (number % lanes || length % lanes) {
+        for (std::int64_t r = 0; r < number; ++r) {
+            float sum = 0.0f;
+            for (std::int64_t i = 0; i < length; ++i) sum += v[i] * rows[r * stride + i];
+            out[r] = sum;
+        }
+        return;
+    }
+    for (std::int64_t r = 0; r < number; r += lanes) {
+        Lanes sums[LANES] = {};
+        // Row by row, as they lie in memory: that is what prefetching expects.
+        for (std::int64_t k = 0; k < lanes; ++k)
+            for (std::int64_t i = 0; i < length; i += lanes) {
+                const float* row = rows + (r + k) * stride + i;
+                __builtin_prefetch(row + AHEAD);
+                sums[k] += load(v + i) * load(row);
+            }
+        const Lanes found = totals(sums);
+        std::memcpy(out + r, &found, sizeof found);
+    }
+}
+
+// out = sum of weights[j] rows[j], for `number` rows of `width` numbers, side by side.
+inline void average(const float* weights, const float* rows, std::int64_t number,
+                    std::int64_t width, float* out) {
+    constexpr std::int64_t block = 4 * LANES;
+    std::int64_t i = 0;
+    for (; i + block <= width; i += block) {  // as wide as stays in registers
+        Lanes sums[4] = {};
+        for (std::int64_t j = 0; j < number; ++j)
+            for (std::int64_t k = 0; k < 4; ++k) {
+                const float* row = rows + j * width + i + k * LANES;
+                __builtin_prefetch(row + AHEAD);
+                sums[k] += weights[j] * load(row);
+            }
+        std::memcpy(out + i, sums, sizeof sums);
+    }
+    for (; i < width; ++i) {
+        float sum = 0.0f;
+        for (std::int64_t j = 0; j < number; ++j) sum += weights[j] * rows[j * width + i];
+        out[i] = sum;
+    }
+}
+
+// Turn one head's vector by the angles of its place: pairs (2i, 2i+1), or (i, i + half).
+inline void turn(const float* from, float* to, const float* cosines, const float* sines,
+                 std::int64_t half, bool neighbours) {
+    const std::int64_t step = neighbours ? 2 : 1, partner = neighbours ? 1 : half;
+#pragma omp simd
+    for (std::int64_t i = 0; i < half; ++i) {
+        const float a = from[step * i], b = from[step * i + partner];
+        to[step * i] = a * cosines[i] - b * sines[i];
+        to[step * i + partner] = a * sines[i] + b * cosines[i];
+    }
+}
+
+// Logits to weights, in place: softmax over `count` columns.
+inline void softmax(float* logits, std::int64_t count) {
+    float largest = -INFINITY, sum = 0.0f;
+#pragma omp simd reduction(max : largest)
+    for (std::int64_t j = 0; j < count; ++j) largest = logits[j] > largest ? logits[j] : largest;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t j = 0; j < count; ++j) {
+        logits[j] = exponential(logits[j] - largest);
+        sum += logits[j];
+    }
+    const float scale = 1.0f / sum;
+#pragma omp simd
+    for (std::int64_t j = 0; j < count; ++j) logits[j] *= scale;
+}
+
+}  // namespace
+
+extern "C" {
+
+// LayerNorm, g (x - mean) / sqrt(var + eps) + b, or without the mean and b: RMSNorm.
+void norm(const float* from, const float* gains, const float* shifts, float* to,
+          std::int64_t rows, std::int64_t width, float eps, int centred, int threads) {
+#pragma omp parallel for num_threads(threads) if (rows * width > WORTH_SHARING)
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const float* x = from + row * width;
+        float* y = to + row * width;
+        float mean = 0.0f, squares = 0.0f;
+        if (centred) {
+#pragma omp simd reduction(+ : mean)
+            for (std::int64_t i = 0; i < width; ++i) mean += x[i];
+            mean /= width;
+        }
+#pragma omp simd reduction(+ : squares)
+        for (std::int64_t i = 0; i < width; ++i) squares += (x[i] - mean) * (x[i] - mean);
+        const float scale = 1.0f / std::sqrt(squares / width + eps);
+        if (shifts) {
+#pragma omp simd
+            for (std::int64_t i = 0; i < width; ++i)
+                y[i] = (x[i] - mean) * scale * gains[i] + shifts[i];
+        } else {
+#pragma omp simd
+            for (std::int64_t i = 0; i < width; ++i) y[i] = (x[i] - mean) * scale * gains[i];
+        }
+    }
+}
+
+// Store the new key and value of every row in column `column`, and read what its queries see.
+//
+//   qkv      (rows, heads + 2 kv_heads, width): queries, already divided by sqrt(d), keys, values
+//   cosines  (rows or 1, width / 2), as sines; null without rotary positions
+//   keys     (rows, kv_heads, capacity, width), as values
+//   skipped  (rows): columns of padding; null without
+//   slopes   (heads): what ALiBi takes off for each column of distance; null without
+//   out      (rows, heads, width)
+//
+// The capacity is a multiple of 16, so that whole registers of logits can be made; those of
+// columns that are not seen are never used.
+void attend(const float* qkv, const float* cosines, const float* sines, std::int64_t turn_stride,
+            int neighbours, float* keys, float* values, std::int64_t row_stride,
+            std::int64_t capacity, const std::int64_t* skipped, const float* slopes, float* out,
+            std::int64_t rows, std::int64_t heads, std::int64_t kv_heads, std::int64_t width,
+            std::int64_t column, int threads) {
+    const std::int64_t lanes = LANES, group = heads / kv_heads, count = column + 1;
+    const std::int64_t end = (count + lanes - 1) / lanes * lanes;
+#pragma omp parallel num_threads(threads) if (rows * heads * count * width > WORTH_SHARING)
+    {
+        std::vector<float> room(end + width);
+        float *weights = room.data(), *query = weights + end;
+#pragma omp for
+        for (std::int64_t task = 0; task < rows * kv_heads; ++task) {
+            const std::int64_t row = task / kv_heads, kv_head = task % kv_heads;
+            const std::int64_t place = row * row_stride + kv_head * capacity * width;
+            float *all_keys = keys + place, *all_values = values + place;
+            const float* vectors = qkv + row * (heads + 2 * kv_heads) * width;
+            const auto place_vector = [&](std::int64_t from, float* to) {
+                const float* vector = vectors + from * width;
+                const float *c = cosines + row * turn_stride, *s = sines + row * turn_stride;
+                if (cosines)
+                    turn(vector, to, c, s, width / 2, neighbours);
+                else
+                    std::memcpy(to, vector, width * sizeof(float));
+            };
+            place_vector(heads + kv_head, all_keys + column * width);
+            std::memcpy(all_values + column * width,
+                        vectors + (heads + kv_heads + kv_head) * width, width * sizeof(float));
+            const std::int64_t first = skipped ? skipped[row] : 0, start = first / lanes * lanes;
+            for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+                place_vector(head, query);
+                products(query, all_keys + start * width, width, end - start, width,
+                         weights + start);
+                if (slopes)
+                    for (std::int64_t j = first; j < count; ++j)
+                        weights[j] -= slopes[head] * (column - j);
+                softmax(weights + first, count - first);
+                average(weights + first, all_values + first * width, count - first, width,
+                        out + (row * heads + head) * width);
+            }
+        }
+    }
+}
+
+// SwiGLU: out = silu(first half) * second half, of (rows, 2 width).
+void gate(const float* inner, float* out, std::int64_t rows, std::int64_t width, int threads) {
+#pragma omp parallel for num_threads(threads) if (rows * width > WORTH_SHARING)
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const float* a = inner + 2 * row * width;
+        const float* b = a + width;
+        float* y = out + row * width;
+#pragma omp simd
+        for (std::int64_t i = 0; i < width; ++i) y[i] = a[i] * logistic(a[i]) * b[i];
+    }
+}
+
+// GELU with a hyperbolic tangent, in place: x / (1 + exp(-2 u)), u = sqrt(2/pi) (x + 0.044715 x^3).
+void gelu_tanh(float* x, std::int64_t count, int threads) {
+#pragma omp parallel for simd num_threads(threads) if (parallel : count > WORTH_SHARING)
+    for (std::int64_t i = 0; i < count; ++i)
+        x[i] *= logistic(1.5957691216f * (x[i] + 0.044715f * x[i] * x[i] * x[i]));
+}
+
+}  // extern "C"

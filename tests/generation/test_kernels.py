@@ -1,0 +1,172 @@
+"""The compiled operations are those of torch, and everything works without them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from small_models import random_decoder, random_rows
+from torch.nn import functional
+
+from heedful.generation import FastStep, Stops, generate, kernels
+from heedful.generation.fast_step import _attended, _rotation
+from heedful.generation.kernels import Kernels, kernels_for
+from heedful.model import Cache, preset
+from heedful.model.config import Attention, Rotary
+from heedful.model.turning import Turn
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Kernels:
+    found = kernels_for(torch.zeros(1))
+    assert found is not None, "a C++ compiler with OpenMP is needed to test the kernels"
+    return found
+
+
+@pytest.fixture
+def forgotten() -> Iterator[None]:
+    """Look for a compiler again, before and after."""
+    kernels._loaded.cache_clear()
+    yield
+    kernels._loaded.cache_clear()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (33, 512), (70, 600)], ids=str)
+def test_norms(compiled: Kernels, shape: tuple[int, int]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(shape, generator=generator) * 3 + 1
+    gains, shifts = torch.randn(2, shape[1], generator=generator)
+    rms = functional.rms_norm(x.double(), shape[1:], gains.double(), 1e-5)
+    layer = functional.layer_norm(x.double(), shape[1:], gains.double(), shifts.double(), 1e-5)
+    torch.testing.assert_close(
+        compiled.norm(x, gains, None, 1e-5).double(), rms, rtol=2e-6, atol=2e-6
+    )
+    torch.testing.assert_close(
+        compiled.norm(x, gains, shifts, 1e-5).double(), layer, rtol=2e-6, atol=1e-5
+    )
+
+
+def test_activations_over_all_magnitudes(compiled: Kernels) -> None:
+    sizes = torch.logspace(-30, 4, 2_000)
+    x = torch.cat([-sizes, torch.zeros(1), sizes])
+    found = compiled.gelu_tanh(x.clone())
+    expected = functional.gelu(x.double(), approximate="tanh")
+    torch.testing.assert_close(found.double(), expected, rtol=2e-6, atol=2e-6)
+    gates = torch.cat([x, torch.full_like(x, 2.0)]).view(1, -1)
+    expected = functional.silu(x.double()) * 2
+    torch.testing.assert_close(compiled.gate(gates)[0].double(), expected, rtol=2e-6, atol=1e-30)
+
+
+@given(
+    rows=st.integers(1, 4),
+    kv_heads=st.integers(1, 3),
+    group=st.integers(1, 3),
+    pairs=st.sampled_from([1, 3, 4, 8, 16, 32, 40]),
+    column=st.integers(1, 40),
+    layout=st.sampled_from([None, "half", "interleaved"]),
+    padded=st.booleans(),
+    seed=st.integers(0, 99),
+)
+@torch.inference_mode()
+def test_attention_reads_what_torch_reads(
+    compiled: Kernels,
+    rows: int,
+    kv_heads: int,
+    group: int,
+    pairs: int,
+    column: int,
+    layout: str | None,
+    padded: bool,
+    seed: int,
+) -> None:
+    heads, width = kv_heads * group, 2 * pairs
+    config = preset("tiny").changed(
+        attention=Attention(heads=heads, kv_heads=kv_heads, head_width=width), width=heads * 2
+    )
+    generator = torch.Generator().manual_seed(seed)
+    padding = torch.randint(0, column, (rows,), generator=generator).tolist() if padded else None
+    caches = [Cache(config, rows, capacity=column + 1, padding=padding) for _ in range(2)]
+    stored = torch.randn(caches[0].keys.shape, generator=generator)
+    for cache in caches:
+        cache.keys.copy_(stored)
+        cache.values.copy_(stored.flip(0))
+        cache.length = column
+    vectors = torch.randn(rows, heads + 2 * kv_heads, width, generator=generator)
+    turn = None
+    if layout is not None:
+        places = torch.full((rows, 1), column)
+        turn = Turn.at(places, column + 1, Rotary(layout=layout), width, torch.float32)
+    slopes = torch.rand(heads, generator=generator)
+    found = compiled.attend(
+        vectors, caches[0], 0, heads=heads, turn=_side_by_side(turn), slopes=slopes
+    )
+
+    matched, values = vectors[:, : heads + kv_heads], vectors[:, heads + kv_heads :]
+    matched = matched if turn is None else _rotation(turn)(matched.contiguous())
+    keys = matched[:, heads:].unsqueeze(2)
+    every_key, every_value = caches[1].extend(0, keys, values.unsqueeze(2))
+    bias = slopes.view(-1, 1) * torch.arange(-column, 1)
+    bias = bias.view(1, kv_heads, group, column + 1)
+    if padding is not None:
+        unseen = torch.arange(column + 1) < torch.tensor(padding).view(-1, 1, 1, 1)
+        bias = bias.masked_fill(unseen, -math.inf)
+    queries = matched[:, :heads].reshape(rows, kv_heads, group, width)
+    expected = _attended(queries, every_key, every_value, bias).reshape(rows, -1)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-5)
+    torch.testing.assert_close(caches[0].keys, caches[1].keys, rtol=1e-6, atol=1e-6)
+    assert torch.equal(caches[0].values, caches[1].values)
+
+
+def _side_by_side(turn: Turn | None) -> Turn | None:
+    if turn is None:
+        return None
+    cosines, sines = turn.cosines.contiguous(), turn.sines.contiguous()
+    return Turn(cosines=cosines, sines=sines, spins=None, neighbours=turn.neighbours)
+
+
+@pytest.mark.usefixtures("forgotten")
+@pytest.mark.parametrize("missing", ["compiler", "switched off", "broken compiler", "no cache"])
+def test_without_them_the_tokens_are_the_same(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoder = random_decoder("llama")
+    rows, stops = random_rows(decoder, [3, 5]), Stops(tokens=6)
+    expected = generate(decoder, rows, stops=stops).continuations
+    kernels._loaded.cache_clear()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if missing == "compiler":
+        monkeypatch.setenv("PATH", str(tmp_path))
+    elif missing == "switched off":
+        monkeypatch.setenv(kernels.SWITCH, "off")
+    elif missing == "broken compiler":
+        monkeypatch.setenv("CXX", "false")
+    else:
+        (tmp_path / "heedful").write_text("a file where a folder should be")
+    step = FastStep(decoder)
+    assert step.kernels is None
+    found = generate(decoder, rows, stops=stops, step=step).continuations
+    assert [one.tokens for (one,) in found] == [one.tokens for (one,) in expected]
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_they_are_compiled_once_and_instead_of_a_damaged_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiler = kernels._compiler()
+    assert compiler is not None
+    made = tmp_path / "heedful" / "kernels" / f"{kernels._fingerprint(compiler)}.so"
+    made.parent.mkdir(parents=True)
+    made.write_bytes(b"not a library")
+    assert kernels_for(torch.zeros(1)) is not None
+    assert list(made.parent.iterdir()) == [made]
+    assert made.read_bytes()[:4] == b"\x7fELF"
+    first = made.stat().st_mtime_ns
+    kernels._loaded.cache_clear()
+    assert kernels_for(torch.zeros(1)) is not None
+    assert made.stat().st_mtime_ns == first
