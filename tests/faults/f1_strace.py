@@ -3,6 +3,8 @@
     python tests/faults/f1_strace.py             every point (needs strace; minutes)
     python tests/faults/f1_strace.py --count 40  a random choice of them
 
+Each point is told on stderr as it is done.
+
 Whatever makes the call, Python or a library below it, the process dies in it. strace counts
 calls per thread and per kind: checkpoints are written from the main thread, which is the one
 that is watched. It is attached to a child that has loaded everything: loading torch again for
@@ -17,6 +19,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -73,8 +76,10 @@ def kill_everywhere(count: int, seed: int) -> dict[str, Any]:
             place = folder / "killed"
             fault = f"--inject={kind}:signal=SIGKILL:when={number}"
             code = traced(place, f"--trace={kind}", fault, "--output=/dev/null")
-            if code != -signal.SIGKILL or not finished_as(place, expected):
+            whole = code == -signal.SIGKILL and finished_as(place, expected)
+            if not whole:
                 failures.append(f"{kind} {number}")
+            print(f"{kind} {number}: {'identical' if whole else 'LOST'}", file=sys.stderr)
             shutil.rmtree(place, ignore_errors=True)
     found = {"tried": len(chosen), "passed": len(chosen) - len(failures), "calls": len(every)}
     return {**found, "failures": failures[:5]}
