@@ -134,7 +134,7 @@ def ctranslate2_process(
     words = [[f"t{token}" for token in row] for row in prompts(batch)]
     engine = ctranslate2.Generator(converted, compute_type=kind, intra_threads=threads)
     pipe.send("ready")
-    while pipe.recv():
+    while _asked(pipe):
         made = engine.generate_batch(
             words,
             max_length=NEW,
@@ -145,6 +145,13 @@ def ctranslate2_process(
             max_batch_size=batch,
         )
         pipe.send([list(one.sequences_ids[0]) for one in made])
+
+
+def _asked(pipe: Any) -> bool:
+    try:
+        return bool(pipe.recv())
+    except EOFError:  # the benchmark has ended
+        return False
 
 
 def ways_of(shape: str, place: Path, batch: int, peer: bool) -> tuple[Decoder, dict[str, Way]]:
