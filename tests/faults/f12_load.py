@@ -6,6 +6,9 @@
 token, a foreign Host or Origin, no JSON, wrong fields, a body that is too large); 200 sockets are
 opened and never say a whole request. No answer may be 5xx; 99 of 100 good ones must come within
 500 ms; the server may grow by 50 MB; the training must end with the weights of an undisturbed one.
+
+A machine that itself stands still (suspended, or every process stopped) breaks connections that no
+server could have kept: the longest pause of the clock that this process saw is in the figures.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ from typing import Any
 
 CLIENTS, HALF_OPEN, BAD_SHARE = 50, 200, 0.2
 P99_SECONDS, GROWTH_MB = 0.5, 50.0
+STEPS = 200
+"""Of the training beside the server."""
 TRAINING = """steps = {steps}
 log_every = 5
 tensorboard = false
@@ -73,6 +78,7 @@ class Client(threading.Thread):
         self.seconds: list[float] = []
         self.statuses: Counter[int] = Counter()
         self.broken: Counter[str] = Counter()
+        self.bad_broken: Counter[str] = Counter()
 
     def run(self) -> None:
         """Ask until the time is over."""
@@ -83,8 +89,9 @@ class Client(threading.Thread):
             try:
                 status = self._bad() if bad else self._good()
             except (OSError, http.client.HTTPException) as error:
-                if not bad:  # a refused large body may end in a closed socket
-                    self.broken[f"{type(error).__name__}: {error}"] += 1
+                # A large body is refused before it has all been sent: that may close the socket.
+                broken = self.bad_broken if bad else self.broken
+                broken[f"{type(error).__name__}: {error}"] += 1
                 continue
             self.statuses[status] += 1
             if not bad:
@@ -92,7 +99,8 @@ class Client(threading.Thread):
                 if status != 200:
                     self.broken[f"status {status}"] += 1
 
-    def _ask(self, path: str, body: bytes, **changes: str) -> int:
+    def ask(self, path: str, body: bytes, **changes: str) -> int:
+        """Ask one question; return the status of its answer."""
         headers = {"Origin": f"http://{self.host}", "Cookie": self.cookie}
         headers |= {"Content-Type": "application/json"} | changes
         connection = http.client.HTTPConnection(self.host, timeout=30)
@@ -106,25 +114,44 @@ class Client(threading.Thread):
 
     def _good(self) -> int:
         path, question = self.random.choice(good_questions())
-        return self._ask(path, json.dumps(question).encode())
+        return self.ask(path, json.dumps(question).encode())
 
     def _bad(self) -> int:
         path, question = self.random.choice(good_questions())
         body = json.dumps(question).encode()
         kind = self.random.randrange(7)
         if kind == 0:
-            return self._ask(path, body, Cookie="none")
+            return self.ask(path, body, Cookie="none")
         if kind == 1:
-            return self._ask(path, body, Host="evil.example")
+            return self.ask(path, body, Host="evil.example")
         if kind == 2:
-            return self._ask(path, body, Origin="http://evil.example")
+            return self.ask(path, body, Origin="http://evil.example")
         if kind == 3:
-            return self._ask(path, b"{" * self.random.choice((1, 100, 100_000)))
+            return self.ask(path, b"{" * self.random.choice((1, 100, 100_000)))
         if kind == 4:
-            return self._ask(path, b" " * 2_000_000)
+            return self.ask(path, b" " * 2_000_000)
         if kind == 5:
-            return self._ask("/assets/../../etc/passwd", body)
-        return self._ask(path, json.dumps(question | {"n": -1, "keys": "many"}).encode())
+            return self.ask("/assets/../../etc/passwd", body)
+        return self.ask(path, json.dumps(question | {"n": -1, "keys": "many"}).encode())
+
+
+class Standstill(threading.Thread):
+    """Notes the longest time for which this process was not let run."""
+
+    TICK = 0.05
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.longest = 0.0
+
+    def run(self) -> None:
+        """Look at the clock again and again."""
+        before = time.monotonic()
+        while True:
+            time.sleep(self.TICK)
+            now = time.monotonic()
+            self.longest = max(self.longest, now - before - self.TICK)
+            before = now
 
 
 def command(*words: object) -> list[str]:
@@ -187,16 +214,19 @@ def load(seconds: float, steps: int) -> dict[str, Any]:
             # The first questions import what they need, torch included: that is no growth.
             warm = Client(0, address, 0.0)
             for path, question in good_questions():
-                assert warm._ask(path, json.dumps(question).encode()) == 200
+                assert warm.ask(path, json.dumps(question).encode()) == 200
             before = resident(server.pid)
             training = train(folder, "beside")
             sockets = half_open(address[0])
             deadline = time.monotonic() + seconds
+            still = Standstill()
+            still.start()
             clients = [Client(number, address, deadline) for number in range(CLIENTS)]
             for client in clients:
                 client.start()
             for client in clients:
                 client.join()
+            longest = still.longest
             after = resident(server.pid)
             for opened in sockets:
                 opened.close()
@@ -211,33 +241,41 @@ def load(seconds: float, steps: int) -> dict[str, Any]:
             "requests": sum(statuses.values()),
             "statuses": dict(sorted(statuses.items())),
             "answers_5xx": sum(n for status, n in statuses.items() if status >= 500),
+            "good_ones": len(times),
             "good_ones_broken": dict(sum((client.broken for client in clients), Counter())),
+            "bad_ones_broken": dict(sum((client.bad_broken for client in clients), Counter())),
             "median_ms": round(1000 * statistics.median(times), 1),
             "p99_ms": round(1000 * times[int(0.99 * len(times))], 1),
+            "slowest_ms": round(1000 * times[-1], 1),
+            "longest_standstill_ms": round(1000 * longest, 1),
             "memory_before_mb": round(before, 1),
             "growth_mb": round(after - before, 1),
             "training_identical": weights_of(folder, "alone") == weights_of(folder, "beside"),
         }
 
 
-def main() -> int:
-    """Run it, print the figures, and say whether they are reached."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--seconds", type=float, default=300.0)
-    options.add_argument("--steps", type=int, default=200, help="steps of the training beside it")
-    chosen = options.parse_args()
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    found = load(chosen.seconds, chosen.steps)
-    print(json.dumps(found, indent=2))
-    reached = (
+def reached(found: dict[str, Any]) -> bool:
+    """Tell whether the figures are what they must be."""
+    return bool(
         found["answers_5xx"] == 0
         and not found["good_ones_broken"]
         and found["p99_ms"] <= 1000 * P99_SECONDS
         and found["growth_mb"] <= GROWTH_MB
         and found["training_identical"]
     )
-    print("F12 reached" if reached else "F12 not reached")
-    return 0 if reached else 1
+
+
+def main() -> int:
+    """Run it, print the figures, and say whether they are reached."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--seconds", type=float, default=300.0)
+    options.add_argument("--steps", type=int, default=STEPS, help="steps of the training beside it")
+    chosen = options.parse_args()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    found = load(chosen.seconds, chosen.steps)
+    print(json.dumps(found, indent=2))
+    print("F12 reached" if reached(found) else "F12 not reached")
+    return 0 if reached(found) else 1
 
 
 if __name__ == "__main__":

@@ -46,12 +46,22 @@ class Desk:
         """Run a function of the rooms in a thread of its own, when one is free."""
         return await anyio.to_thread.run_sync(function, *arguments, limiter=self._limiter)
 
+    async def answer(
+        self, function: Callable[..., Record | dict[str, Any]], *arguments: Any
+    ) -> Response:
+        """Answer with what a function returns; it is written as JSON in its thread too."""
+        return await self.work(lambda: answer(function(*arguments)))
+
 
 def answer(content: Record | dict[str, Any]) -> Response:
     """Return a record, or a dictionary of plain values and records, as JSON."""
+    return Response(as_json(content), media_type="application/json")
+
+
+def as_json(content: Record | dict[str, Any]) -> str:
+    """Return the text of an answer."""
     values = content.to_dict() if isinstance(content, Record) else plain(content)
-    text = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Response(text, media_type="application/json")
+    return json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def packed(array: Any) -> dict[str, Any]:

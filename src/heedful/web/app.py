@@ -13,6 +13,9 @@ browsers then always say where they come from.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,10 +26,11 @@ from fastapi.responses import FileResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from heedful import __version__
+from heedful.errors import HeedfulError
 from heedful.web.answers import Desk, answer, explain_errors
 from heedful.web.assets import BuiltPage
 from heedful.web.attention_api import attention_routes
-from heedful.web.claims_api import claims_routes
+from heedful.web.claims_api import catalog_json, claims_routes
 from heedful.web.judging import Judges
 from heedful.web.model_studies import studies_routes
 from heedful.web.models_api import models_routes
@@ -59,9 +63,11 @@ def create_app(settings: PageSettings) -> Guard:
 def unguarded_app(settings: PageSettings) -> FastAPI:
     """Return the application itself; only tests, which list its routes, need it bare."""
     desk, judges = Desk(), Judges(workers=settings.judges)
+    shelves = Shelves(settings.runs, settings.models)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        threading.Thread(target=warm_up, args=(shelves,), daemon=True, name="warm-up").start()
         yield
         judges.close()
 
@@ -78,10 +84,21 @@ def unguarded_app(settings: PageSettings) -> FastAPI:
     app.include_router(attention_routes(desk))
     app.include_router(claims_routes(desk, judges))
     app.include_router(positions_routes(desk))
-    shelves = Shelves(settings.runs, settings.models)
     app.include_router(models_routes(desk, shelves))
     app.include_router(studies_routes(shelves))
     return app
+
+
+def warm_up(shelves: Shelves) -> None:
+    """Load what the first question about claims or models would wait for.
+
+    A part that is not installed is left: whoever asks about a model is told what is missing.
+    """
+    catalog_json()
+    if shelves.entries() or shelves.runs():  # else nobody may ever need torch
+        with contextlib.suppress(HeedfulError):
+            importlib.import_module("heedful.training.comparison")
+            importlib.import_module("heedful.model")
 
 
 def _page_routes(app: FastAPI, settings: PageSettings) -> None:

@@ -25,7 +25,7 @@ from heedful.attention import (
 from heedful.attention.arrays import matrix, numpy64
 from heedful.attention.operation import Scale
 from heedful.errors import InputError
-from heedful.web.answers import Desk, Question, answer
+from heedful.web.answers import Desk, Question
 from heedful.web.planes import PlaneKind, known_keys, scene
 
 MOST_KEYS, MOST_DIMENSIONS, MOST_HEADS = 128, 64, 8
@@ -105,15 +105,15 @@ def attention_routes(desk: Desk) -> APIRouter:
 
     @routes.post("/scene")
     async def draw(question: SceneQuestion) -> Response:
-        return answer(await desk.work(_scene, question))
+        return await desk.answer(_scene, question)
 
     @routes.post("/noise")
     async def noise(question: NoiseQuestion) -> Response:
-        return answer(await desk.work(_noise, question))
+        return await desk.answer(_noise, question)
 
     @routes.post("/design")
     async def design(question: DesignQuestion) -> Response:
-        return answer(await desk.work(_design, question))
+        return await desk.answer(_design, question)
 
     return routes
 

@@ -34,7 +34,7 @@ from heedful.claims.limits import Outcome, Task
 from heedful.claims.sheet_writing import claim_text, setting_text, toml_lines
 from heedful.errors import FormulaError, HeedfulError
 from heedful.records import plain
-from heedful.web.answers import Desk, Question, answer
+from heedful.web.answers import Desk, Question, answer, as_json
 from heedful.web.judging import Judges, Ticket
 from heedful.web.sheet_editing import with_changes
 from heedful.web.typesetting import formulas_of
@@ -68,7 +68,7 @@ def claims_routes(desk: Desk, judges: Judges) -> APIRouter:
 
     @routes.post("/catalog")
     async def browse() -> Response:
-        return answer(await desk.work(_catalog))
+        return Response(await desk.work(catalog_json), media_type="application/json")
 
     @routes.post("/repair")
     async def repair(question: RepairQuestion) -> Response:
@@ -245,10 +245,11 @@ def _sheets() -> tuple[Sheet, ...]:
 
 
 @lru_cache(maxsize=1)
-def _catalog() -> dict[str, Any]:
+def catalog_json() -> str:
+    """Return the catalog as the page is told of it; it never changes, so it is written once."""
     sheets = _sheets()
     report = CheckReport.of(sheets, [], [], 0.0)
-    return {
+    content = {
         "sheets": [
             {
                 "name": sheet.name,
@@ -263,3 +264,4 @@ def _catalog() -> dict[str, Any]:
         ],
         "disagreements": report.disagreements,
     }
+    return as_json(content)

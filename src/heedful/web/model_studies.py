@@ -18,7 +18,7 @@ from fastapi.responses import Response
 from pydantic import Field, NonNegativeInt
 
 from heedful.errors import InputError
-from heedful.web.answers import Desk, Question, answer
+from heedful.web.answers import Desk, Question
 from heedful.web.sentences import sentence
 from heedful.web.shelves import Shelves
 
@@ -118,15 +118,15 @@ def studies_routes(shelves: Shelves) -> APIRouter:
 
     @routes.post("/translate")
     async def translate(question: TranslateQuestion) -> Response:
-        return answer(await desk.work(_translate, opened, question))
+        return await desk.answer(_translate, opened, question)
 
     @routes.post("/ask")
     async def ask(question: AskQuestion) -> Response:
-        return answer(await desk.work(_ask, opened, question))
+        return await desk.answer(_ask, opened, question)
 
     @routes.post("/behaviour")
     async def behaviour(question: BehaviourQuestion) -> Response:
-        return answer(await desk.work(_behaviour, opened, question))
+        return await desk.answer(_behaviour, opened, question)
 
     return routes
 

@@ -58,7 +58,7 @@ def models_routes(desk: Desk, shelves: Shelves) -> APIRouter:
 
     @routes.post("/runs")
     async def runs() -> Response:
-        return answer(await desk.work(_runs, shelves))
+        return await desk.answer(_runs, shelves)
 
     @routes.post("/list")
     async def models() -> Response:
@@ -67,11 +67,11 @@ def models_routes(desk: Desk, shelves: Shelves) -> APIRouter:
 
     @routes.post("/read")
     async def read(question: ReadQuestion) -> Response:
-        return answer(await desk.work(_read, shelves, question))
+        return await desk.answer(_read, shelves, question)
 
     @routes.post("/head")
     async def head(question: HeadQuestion) -> Response:
-        return answer(await desk.work(_head, shelves, question))
+        return await desk.answer(_head, shelves, question)
 
     @routes.websocket("/live/{run}")
     async def live(socket: WebSocket, run: str) -> None:

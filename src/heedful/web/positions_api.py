@@ -15,7 +15,7 @@ from pydantic import Field
 from heedful.attention import attend, causal, permutation_equivariance
 from heedful.errors import InputError
 from heedful.positions import positions_study, sinusoidal
-from heedful.web.answers import Desk, Question, answer, packed
+from heedful.web.answers import Desk, Question, packed
 
 MOST_LENGTH, MOST_WIDTH, MOST_WORDS = 1024, 256, 12
 DISTANCES_SHOWN = 192
@@ -53,11 +53,11 @@ def positions_routes(desk: Desk) -> APIRouter:
 
     @routes.post("/study")
     async def study(question: StudyQuestion) -> Response:
-        return answer(await desk.work(_study, question))
+        return await desk.answer(_study, question)
 
     @routes.post("/order")
     async def order(question: OrderQuestion) -> Response:
-        return answer(await desk.work(_order, question))
+        return await desk.answer(_order, question)
 
     return routes
 
