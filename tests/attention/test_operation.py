@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.attention import Reading, attend, causal, softmax
+from heedful.attention.arrays import float64
 from heedful.errors import InputError
 
 
@@ -182,3 +185,12 @@ def test_masks_must_be_boolean_and_fit() -> None:
 def test_libraries_do_not_mix() -> None:
     with pytest.raises(InputError, match="different libraries"):
         attend(torch.ones(2, dtype=torch.float64), np.eye(2))
+
+
+class Rows(list[list[float]]):
+    """A list that no array library has been asked about yet."""
+
+
+def test_lists_are_read_while_another_thread_imports_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))  # as it is half-way through
+    assert float64("keys", Rows([[1.0, 2.0]])).tolist() == [[1.0, 2.0]]

@@ -26,7 +26,10 @@ def float64(name: str, value: Any, *, rank: int | None = None, empty: bool = Fal
     >>> float64("keys", [[1, 0], [0, 1]]).dtype
     dtype('float64')
     """
-    array = value if is_array_api_obj(value) else _from_nested_lists(name, value)
+    # Numbers and lists are no arrays. To say so of anything else, every array library that is
+    # loaded is asked, and one that another thread is still importing cannot answer.
+    listed = isinstance(value, list | tuple | int | float)
+    array = value if not listed and is_array_api_obj(value) else _from_nested_lists(name, value)
     xp = array_namespace(array)
     if not (
         xp.isdtype(array.dtype, "real floating")
