@@ -32,33 +32,53 @@ export const BEAMS = [1, 2, 3, 5, 8, 12, 16]
 
 type Values = Record<string, string>
 
-/** The translations of a sentence, and the alignment of one of them. */
-export class Translating {
-  beam = $state(5)
-  rank = $state(0)
-  found = $state.raw<TranslateAnswer | null>(null)
+/** A question that takes a while: what was found, whether it is being worked on, what went wrong. */
+class Inquiry<Answer> {
+  found = $state.raw<Answer | null>(null)
   busy = $state(false)
   trouble = $state('')
+  #asks: ReturnType<typeof latest<object, Answer>>
 
-  #asking = latest<object, TranslateAnswer>('models/translate', 400, (found) => {
+  constructor(path: string, delay: number) {
+    this.#asks = latest<object, Answer>(path, delay, (found) => this.#end(found, ''), (problem) => this.#end(null, problem))
+  }
+
+  protected send(question: object): void {
+    this.busy = true
+    this.#asks.ask(question)
+  }
+
+  forget(): void {
+    this.close()
+    this.#end(null, '')
+  }
+
+  close(): void {
+    this.#asks.stop()
+  }
+
+  #end(found: Answer | null, trouble: string): void {
     this.found = found
-    this.rank = found.rank
     this.busy = false
-    this.trouble = ''
-  }, (problem) => {
-    this.found = null
-    this.busy = false
-    this.trouble = problem
-  })
+    this.trouble = trouble
+  }
+}
+
+/** The translations of a sentence, and the alignment of one of them. */
+export class Translating extends Inquiry<TranslateAnswer> {
+  beam = $state(5)
+  rank = $state(0)
 
   constructor(values: Values) {
+    super('models/translate', 400)
     const wanted = wholeOf(values.beam, 5, 1, 16)
     this.beam = BEAMS.includes(wanted) ? wanted : 5
     this.rank = wholeOf(values.rank, 0, 0, 15)
   }
 
   get values(): Values {
-    return { ...(this.beam === 5 ? {} : { beam: String(this.beam) }), ...(this.rank ? { rank: String(this.rank) } : {}) }
+    const rank = this.found?.rank ?? this.rank // there may be fewer than were asked for
+    return { ...(this.beam === 5 ? {} : { beam: String(this.beam) }), ...(rank ? { rank: String(rank) } : {}) }
   }
 
   /** The tokens of the chosen translation of a text, once they are known. */
@@ -67,19 +87,7 @@ export class Translating {
   }
 
   ask(model: string, text: string): void {
-    this.busy = true
-    this.#asking.ask({ model, text, beam: this.beam, rank: Math.min(this.rank, this.beam - 1) })
-  }
-
-  forget(): void {
-    this.#asking.stop()
-    this.found = null
-    this.busy = false
-    this.trouble = ''
-  }
-
-  close(): void {
-    this.#asking.stop()
+    this.send({ model, text, beam: this.beam, rank: Math.min(this.rank, this.beam - 1) })
   }
 }
 
@@ -104,24 +112,12 @@ export interface Reply {
 }
 
 /** A question, and what a model of the knowledge study replies. */
-export class Asking {
+export class Asking extends Inquiry<{ reply: Reply }> {
   asker = $state('')
   question = $state('')
-  reply = $state.raw<Reply | null>(null)
-  busy = $state(false)
-  trouble = $state('')
-
-  #asking = latest<object, { reply: Reply }>('models/ask', 500, (found) => {
-    this.reply = found.reply
-    this.busy = false
-    this.trouble = ''
-  }, (problem) => {
-    this.reply = null
-    this.busy = false
-    this.trouble = problem
-  })
 
   constructor(values: Values) {
+    super('models/ask', 500)
     this.asker = values.asker ?? ''
     this.question = values.question ?? ''
   }
@@ -131,19 +127,8 @@ export class Asking {
   }
 
   ask(): void {
-    if (!this.asker || !this.question.trim()) {
-      this.close()
-      this.reply = null
-      this.busy = false
-      this.trouble = ''
-      return
-    }
-    this.busy = true
-    this.#asking.ask({ asker: this.asker, text: this.question })
-  }
-
-  close(): void {
-    this.#asking.stop()
+    if (!this.asker || !this.question.trim()) this.forget()
+    else this.send({ asker: this.asker, text: this.question })
   }
 }
 
@@ -192,24 +177,12 @@ export const labelOf = (head: Head): string => head.looks_for || head.kind
 export const strengthOf = (head: Head): number => (head.looks_for ? head.masses[head.looks_for].value : head.kinds[head.kind])
 
 /** What each head does, on a sentence or on a sample. */
-export class Watching {
+export class Watching extends Inquiry<BehaviourAnswer> {
   on = $state<'' | 'sentence' | 'sample'>('')
   does = $state('')
-  found = $state.raw<BehaviourAnswer | null>(null)
-  busy = $state(false)
-  trouble = $state('')
-
-  #asking = latest<object, BehaviourAnswer>('models/behaviour', 450, (found) => {
-    this.found = found
-    this.busy = false
-    this.trouble = ''
-  }, (problem) => {
-    this.found = null
-    this.busy = false
-    this.trouble = problem
-  })
 
   constructor(values: Values) {
+    super('models/behaviour', 450)
     this.on = values.on === 'sentence' || values.on === 'sample' ? values.on : ''
     this.does = values.does && values.does in LABELS ? values.does : ''
   }
@@ -226,18 +199,7 @@ export class Watching {
   shown = $derived(this.sorted.filter((head) => !(this.does && this.found && this.does in this.found.behaviour.counts) || labelOf(head) === this.does))
 
   ask(model: string, text: string, target: number[]): void {
-    if (!this.on || !model || (this.on === 'sentence' && !text.trim())) {
-      this.#asking.stop()
-      this.found = null
-      this.busy = false
-      this.trouble = ''
-      return
-    }
-    this.busy = true
-    this.#asking.ask(this.on === 'sample' ? { model, on: 'sample' } : { model, on: 'sentence', text, target })
-  }
-
-  close(): void {
-    this.#asking.stop()
+    if (!this.on || !model || (this.on === 'sentence' && !text.trim())) this.forget()
+    else this.send(this.on === 'sample' ? { model, on: 'sample' } : { model, on: 'sentence', text, target })
   }
 }
