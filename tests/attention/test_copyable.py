@@ -94,10 +94,22 @@ def test_the_smoothed_perceptron_leads_where_the_margin_is_wide() -> None:
     keys = sphere(200, 10, 0) + 3.0  # off centre: the key itself is no good direction
     everyone = np.arange(200)
 
-    directions = smoothed_directions(keys, everyone, everyone, block=5000)
+    parts = list(smoothed_directions(keys, everyone, everyone, block=5000))
 
-    leads = leads_of(Points.of(keys), everyone, directions)
+    assert len(parts) == 8  # of 25 keys each
+    assert np.concatenate([owners for owners, _ in parts]).tolist() == everyone.tolist()
+    leads = leads_of(Points.of(keys), everyone, np.concatenate([found for _, found in parts]))
     assert (leads.margin > 0).mean() > 0.9
+
+
+def test_a_search_without_time_leaves_keys_open_and_says_nothing_wrong() -> None:
+    keys = sphere(150, 24, 3) * np.exp(np.random.default_rng(3).standard_normal((150, 1)))
+    whole, short = copyable(keys), copyable(keys, seconds=0)
+
+    assert short.undecided
+    assert not (short.copyable & ~whole.copyable).any()
+    decided = np.setdiff1d(np.arange(150), short.undecided)
+    assert short.copyable[decided].tolist() == whole.copyable[decided].tolist()
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

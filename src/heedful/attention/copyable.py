@@ -74,7 +74,7 @@ def copyable(
 
     `exact_margins` finds the true margin of each copyable key (one quadratic programme each).
     `workers` processes share the exact tests; the answer does not depend on their number.
-    After `seconds` no further exact test begins, and keys still waiting for one are undecided.
+    After `seconds` no further search or test begins, and keys still waiting for one are undecided.
 
     >>> found = copyable([[0, 0], [2, 0], [0, 2], [0.5, 0.5]])
     >>> found.copyable.tolist(), found.count
@@ -173,7 +173,7 @@ class _Hull:
         if len(self.keys) == 1:
             self.margin[:] = np.inf
             return
-        screened = screen(self.points, self.report)
+        screened = screen(self.points, self.report, self.deadline)
         self.margin, self.stages = screened.margin, screened.stages
         apart = np.linalg.norm(self.keys - self.keys[screened.rival], axis=1)
         self.upper = np.minimum(self.upper, apart)

@@ -8,6 +8,7 @@ its bound, the products are done again in float64. So a lead that is reported is
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -73,38 +74,40 @@ def leads_of(
     return Leads(margin, rival)
 
 
-def screen(points: Points, report: Report) -> Screened:
+def screen(points: Points, report: Report, deadline: float | None = None) -> Screened:
     """Try simple directions for every key, then better ones for those that are left.
 
     First the key itself (certain when all keys have one norm), then the key whitened, then,
-    in many dimensions, what a smoothed perceptron finds against the outer keys known so far.
+    in many dimensions, what a smoothed perceptron finds against the outer keys known so far:
+    block by block, as long as `deadline` (of `time.perf_counter`) has not come.
     """
     keys = points.exact
     n = len(keys)
     margin, rival = np.zeros(n), np.zeros(n, dtype=np.int64)
     stages: dict[str, int] = {}
-    left = np.arange(n)
-    directions = points.rough.copy()
 
-    def attempt(stage: str) -> None:
-        nonlocal left, directions
-        leads = leads_of(points, left, directions)
-        rival[left] = leads.rival
-        won: Bool[np.ndarray, " left"] = leads.margin > 0
-        margin[left[won]] = leads.margin[won]
+    def attempt(
+        stage: str, chosen: Int[np.ndarray, " m"], directions: Float32[np.ndarray, "m d"]
+    ) -> None:
+        leads = leads_of(points, chosen, directions)
+        rival[chosen] = leads.rival
+        won: Bool[np.ndarray, " m"] = leads.margin > 0
+        margin[chosen[won]] = leads.margin[won]
         stages[stage] = stages.get(stage, 0) + int(won.sum())
         report(int(won.sum()))
-        left, directions = left[~won], directions[~won]
 
-    attempt("the key itself")
+    attempt("the key itself", np.arange(n), points.rough)
+    left = np.flatnonzero(margin <= 0)
     if len(left):
-        directions = _whitened(keys, left)
-        attempt("the key, whitened")
+        attempt("the key, whitened", left, _whitened(keys, left))
+        left = np.flatnonzero(margin <= 0)
     if len(left) and keys.shape[1] >= SMOOTHED_FROM:
         pool = np.union1d(np.flatnonzero(margin > 0), rival[left])
-        directions = smoothed_directions(keys, pool, left, BLOCK)
-        attempt("a smoothed perceptron")
-    return Screened(margin, rival, left, stages)
+        for part, directions in smoothed_directions(keys, pool, left, BLOCK):
+            attempt("a smoothed perceptron", part, directions)
+            if deadline is not None and time.perf_counter() > deadline:
+                break
+    return Screened(margin, rival, np.flatnonzero(margin <= 0), stages)
 
 
 def _block(

@@ -14,6 +14,8 @@ which makes δ larger. What comes out is a guess: leads are certified elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from jaxtyping import Float, Float32, Int
 
@@ -28,15 +30,14 @@ def smoothed_directions(
     pool: Int[np.ndarray, " p"],
     chosen: Int[np.ndarray, " m"],
     block: int,
-) -> Float32[np.ndarray, "m d"]:
-    """Return for each chosen key a direction in which it leads the pool, or nearly does.
+) -> Iterator[tuple[Int[np.ndarray, " part"], Float32[np.ndarray, "part d"]]]:
+    """Yield chosen keys, some at a time, with directions in which they lead the pool, or nearly.
 
     `pool` is ascending; at most `block` products of a key with a pool key are held at a time.
     """
     centre = keys[pool].mean(axis=0)
     whitening = _whitening(keys[pool] - centre)
     against = ((keys[pool] - centre) @ whitening).astype(np.float32)
-    directions = np.empty((len(chosen), keys.shape[1]), dtype=np.float32)
     step = max(1, block // len(pool))
     for begin in range(0, len(chosen), step):
         part = chosen[begin : begin + step]
@@ -46,8 +47,7 @@ def smoothed_directions(
         found = _Block(aims, against, own).run()
         back = found.astype(np.float64) @ whitening.T
         back /= np.abs(back).max(axis=1, keepdims=True) + 1e-300
-        directions[begin : begin + step] = back
-    return directions
+        yield part, back.astype(np.float32)
 
 
 class _Block:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Step = Callable[[int, int], None]
 """Called with (done, of how many)."""
+LINE_SECONDS = 15.0
+"""How often work of minutes says where it is when nobody can see a bar."""
 
 
 @contextmanager
@@ -27,3 +31,23 @@ def progress(what: str) -> Iterator[Step]:
     ) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def long_progress(what: str) -> Iterator[Step]:
+    """Show a bar; where stderr is not a terminal, print a line now and then instead."""
+    if sys.stderr.isatty():
+        with progress(what) as step:
+            yield step
+        return
+    began = said = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if now - said >= LINE_SECONDS and total:
+            said = now
+            share = 100 * done / total
+            print(f"{what}: {share:.0f} %, {now - began:.0f} s", file=sys.stderr, flush=True)
+
+    yield tell

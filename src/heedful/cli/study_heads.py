@@ -62,7 +62,7 @@ def heads(
     """
     from dataclasses import replace
 
-    from heedful.cli.progress import progress
+    from heedful.cli.progress import long_progress
     from heedful.errors import InputError
     from heedful.report.heads_figures import heads_map
     from heedful.report.heads_tables import heads_study_tables
@@ -87,7 +87,7 @@ def heads(
             order_seeds=base.order_seeds if seeds is None else seeds,
             steps=base.steps if steps is None else steps,
         )
-    with progress("watching heads") as step:
+    with long_progress("watching heads") as step:
         record = study_heads(
             model,
             text=text,
