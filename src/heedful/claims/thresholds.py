@@ -34,7 +34,8 @@ def closed_form(problem: Problem, thresholds: Mapping[str, float]) -> str | None
     for m in (1, 2, 3, 4, 5, 8):
         if all(_fits(label, bound, m, tolerance) for label, bound in thresholds.items()):
             symbol = problem.large[0]
-            head = f"{symbol}₀ = ln((n − {m})(1 − ε)/({m} ε))"
+            below = "ε" if m == 1 else f"({m} ε)"
+            head = f"{symbol}₀ = ln((n − {m})(1 − ε)/{below})"
             return f"{head} with ε = {tolerance:g}"
     return None
 
