@@ -8,6 +8,9 @@ import pytest
 import torch
 from pydantic import ValidationError
 from reference_decoder import configs, small_config
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -21,6 +24,7 @@ from heedful.model import (
     flops_per_token,
     parameter_count,
     preset,
+    training_memory,
     weight_bytes,
 )
 from heedful.model.config import Attention, Rotary
@@ -131,3 +135,29 @@ def test_memory_of_the_cache_by_formula_is_what_is_allocated(batch: int) -> None
     assert half == cache_bytes(config, batch=batch, precision="bfloat16")
     with pytest.raises(InputError, match="length: is 0"):
         cache_bytes(config, 0)
+
+
+@pytest.mark.parametrize("name", ["a5", "small", "gpt2", "llama"])
+@pytest.mark.parametrize("qk_norm", [False, True])
+def test_memory_of_training_by_formula_is_what_torch_keeps(name: str, qk_norm: bool) -> None:
+    config = preset(name).changed(
+        layers=2, attention=preset(name).attention.model_copy(update={"qk_norm": qk_norm})
+    )
+    decoder, rows, length = Decoder(config), 2, 64
+    weights = {weight.untyped_storage().data_ptr() for weight in decoder.parameters()}
+    kept: dict[int, Tensor] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        if tensor.is_floating_point():  # not the tokens themselves, nor the table of rotations
+            kept[tensor.untyped_storage().data_ptr()] = tensor
+        return tensor
+
+    tokens = torch.zeros(rows, length, dtype=torch.long)
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        logits = decoder(tokens)
+        functional.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+    found = sum(t.untyped_storage().nbytes() for place, t in kept.items() if place not in weights)
+    memory = training_memory(config, rows * length)
+    assert found == pytest.approx(memory.kept, rel=0.002)
+    assert memory.weights + memory.gradients + memory.moments == 16 * parameter_count(config)
+    assert memory.total == memory.kept + 16 * parameter_count(config)

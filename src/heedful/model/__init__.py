@@ -6,7 +6,14 @@ try:
     from heedful.model.cache import Cache, left_padded
     from heedful.model.checkpoint import Checkpoint
     from heedful.model.config import DecoderConfig
-    from heedful.model.cost import cache_bytes, flops_per_token, parameter_count, weight_bytes
+    from heedful.model.cost import (
+        TrainingMemory,
+        cache_bytes,
+        flops_per_token,
+        parameter_count,
+        training_memory,
+        weight_bytes,
+    )
     from heedful.model.decoder import Decoder
     from heedful.model.folder import write_folder
     from heedful.model.presets import PRESETS, preset
@@ -26,6 +33,7 @@ __all__ = [
     "LayerTrace",
     "Pretrained",
     "Trace",
+    "TrainingMemory",
     "cache_bytes",
     "flops_per_token",
     "left_padded",
@@ -33,6 +41,7 @@ __all__ = [
     "open_checkpoint",
     "parameter_count",
     "preset",
+    "training_memory",
     "weight_bytes",
     "write_folder",
 ]

@@ -6,18 +6,26 @@ With width w, L layers, q = heads × head width, k = kv heads × head width, hid
     matrices of a block   w(q + 2k) + q w + (2 or 3) w f
     operations a token    2 (L × matrices + w V) + 4 L q n        forward
     cache of a sequence   2 L k n numbers
+    kept of a token       L (4 w + 2 q + 2 k + heads + inner + 2) + 2 w + V + 1
 
 A multiplication and an addition count as two operations. Attention is counted over all n keys,
 as dense kernels compute it; the causal half is less. Training takes three times the forward
 pass: backward needs one product for the inputs and one for the weights.
+
+Kept of a token is what the backward pass reads again, in numbers: two streams and their norms, the
+queries, keys and values, what the heads read, one logarithm for each head, and the inner layer: 4 f
+numbers with SwiGLU, 2 f otherwise. Turned or normed queries and keys add q + k, normed ones as much
+again and one number a head, LayerNorm a mean beside each scale, dropout a mask.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from heedful.errors import InputError
-from heedful.model.config import DecoderConfig, Learned
+from heedful.model.config import DecoderConfig, Learned, Rotary
+from heedful.records import Record
 
 Precision = Literal["float64", "float32", "float16", "bfloat16"]
 BYTES: dict[Precision, int] = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
@@ -67,6 +75,58 @@ def cache_bytes(
     length = config.context if length is None else _count("length", length)
     numbers = 2 * config.layers * config.kv_width * length * _count("batch", batch)
     return numbers * BYTES[precision]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingMemory(Record):
+    """What a training step holds, in bytes of float32."""
+
+    weights: int
+    gradients: int
+    moments: int
+    """Of AdamW: two numbers for each weight."""
+    kept: int
+    """From the forward pass, for the backward pass."""
+
+    @property
+    def total(self) -> int:
+        """At the end of the forward pass, when all four are there."""
+        return self.weights + self.gradients + self.moments + self.kept
+
+
+def training_memory(config: DecoderConfig, tokens: int) -> TrainingMemory:
+    """Return the memory of a training step with so many tokens, without dropout.
+
+    >>> from heedful.model.presets import PRESETS
+    >>> memory = training_memory(PRESETS["a5"], 64 * 128)
+    >>> round(memory.weights / 2**20), round(memory.kept / 2**20)
+    (12, 538)
+    """
+    weights = weight_bytes(config)
+    kept = config.layers * _kept_by_a_block(config) + 2 * config.width + config.vocabulary
+    kept += _norm_statistics(config) if config.norm.placement == "pre" else 0
+    return TrainingMemory(
+        weights=weights,
+        gradients=weights,
+        moments=2 * weights,
+        kept=kept * _count("tokens", tokens) * BYTES["float32"],
+    )
+
+
+def _kept_by_a_block(config: DecoderConfig) -> int:
+    """Return the numbers that one layer keeps of one token."""
+    attention, matched = config.attention, config.query_width + config.kv_width
+    kept = 4 * config.width + matched + config.kv_width + config.query_width + attention.heads
+    kept += config.hidden_width * (4 if config.feed_forward.activation == "swiglu" else 2)
+    if attention.qk_norm:
+        kept += matched + matched // config.head_width
+    if attention.qk_norm or isinstance(config.positions, Rotary):
+        kept += matched  # queries and keys as they are matched, besides those of the product
+    return kept + 2 * _norm_statistics(config)
+
+
+def _norm_statistics(config: DecoderConfig) -> int:
+    return 2 if config.norm.kind == "layer" else 1
 
 
 def _matrices(config: DecoderConfig) -> int:
