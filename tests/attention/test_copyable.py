@@ -104,7 +104,7 @@ def test_the_smoothed_perceptron_leads_where_the_margin_is_wide() -> None:
 
 def test_a_search_without_time_leaves_keys_open_and_says_nothing_wrong() -> None:
     keys = sphere(150, 24, 3) * np.exp(np.random.default_rng(3).standard_normal((150, 1)))
-    whole, short = copyable(keys), copyable(keys, seconds=0)
+    whole, short = copyable(keys), copyable(keys, seconds=0.0)
 
     assert short.undecided
     assert not (short.copyable & ~whole.copyable).any()

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--no-first-run",
 )  # fmt: skip
+expect.set_options(timeout=30_000)  # a busy machine is slow, and not wrong
 WIDE, PHONE = (1280, 900), (390, 844)
 
 
@@ -69,6 +74,41 @@ def drag(page: Page, start: tuple[float, float], points: list[tuple[float, float
     for point in points:
         page.mouse.move(*point)
     page.mouse.up()
+
+
+def frames_of_a_drag(page: Page, seconds: float) -> list[float]:
+    """Drag the query round in a circle; return the milliseconds from each frame to the next."""
+    x, y = middle(page, "[data-query='0'] .handle")
+    box = page.locator("svg[data-figure]").first.bounding_box()
+    assert box is not None
+    centre, radius = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2), box["width"] / 4
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.evaluate(
+        """() => {
+            window.seen = []
+            const look = (now) => { window.seen.push(now); requestAnimationFrame(look) }
+            requestAnimationFrame(look)
+        }"""
+    )
+    ends, turn = time.monotonic() + seconds, 0
+    while time.monotonic() < ends:
+        angle, turn = turn / 40, turn + 1
+        page.mouse.move(centre[0] + radius * math.cos(angle), centre[1] + radius * math.sin(angle))
+    found: list[float] = page.evaluate("() => window.seen")
+    page.mouse.up()
+    return [later - earlier for earlier, later in pairwise(found)]
+
+
+def save_figure(page: Page, title: str, kind: str, folder: Path) -> Path:
+    """Save a figure by the menu that it has; return the file."""
+    menu = page.get_by_label(f"Save “{title}”", exact=True)
+    menu.click()
+    with page.expect_download() as waiting:
+        menu.locator("xpath=..").get_by_role("button", name=kind).click()
+    file = folder / waiting.value.suggested_filename
+    waiting.value.save_as(file)
+    return file
 
 
 def middle(page: Page, selector: str) -> tuple[float, float]:

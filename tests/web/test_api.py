@@ -15,8 +15,11 @@ from starlette.testclient import TestClient
 
 from heedful.attention import GaussianKeys, design_average, study_noise
 from heedful.positions import sinusoidal
+from heedful.web.app import warm_up
+from heedful.web.claims_api import catalog_json
 from heedful.web.live_metrics import MetricsReader
 from heedful.web.planes import known_keys, plane_of, scene
+from heedful.web.shelves import Shelves
 
 
 @pytest.fixture
@@ -209,3 +212,10 @@ class TestMetrics:
 
 def test_an_unknown_question_is_404(ask: Any) -> None:
     assert ask("attention/nonsense", status=404)["error"]
+
+
+def test_what_a_first_question_waits_for_is_loaded_at_the_start(tmp_path: Path) -> None:
+    catalog_json.cache_clear()
+    warm_up(Shelves(tmp_path / "runs"))
+    assert catalog_json.cache_info().currsize == 1
+    assert set(json.loads(catalog_json())) == {"sheets", "disagreements"}

@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from browsing import PHONE, chromium, drag, middle, visiting
+from browsing import PHONE, drag, middle, save_figure, visiting
 from golden_numbers import FILE
-from page_server import Running, running
+from page_server import Running
 from playwright.sync_api import Browser, Page, expect
 
 from heedful.web import BuiltPage
 
 VIEWS = ("attention", "claims", "positions", "models")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    folder = tmp_path_factory.mktemp("runs")
-    with running(runs=folder) as started:
-        yield started
 
 
 def settled(page: Page) -> None:
@@ -186,11 +172,7 @@ def test_a_figure_is_saved(browser: Browser, server: Running, tmp_path: Path, ki
     with visiting(browser, f"{server.address}#/attention") as visit:
         page = visit.page
         settled(page)
-        page.get_by_label("Save “Keys, values and the query”").click()
-        with page.expect_download() as waiting:
-            page.get_by_role("button", name=kind).first.click()
-        file = tmp_path / waiting.value.suggested_filename
-        waiting.value.save_as(file)
+        file = save_figure(page, "Keys, values and the query", kind, tmp_path)
         assert file.name == f"attention-plane.{kind.lower()}"
         content: Any = file.read_bytes()
         if kind == "SVG":

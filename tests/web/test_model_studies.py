@@ -9,57 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import chromium, visiting
-from page_server import client_of, own_headers, running, settings_for
-from playwright.sync_api import expect
+from browsing import save_figure, visiting
+from page_server import Running, client_of, own_headers, settings_for
+from playwright.sync_api import Browser, expect
+from trained_runs import PEOPLE
 
-from heedful.cli.main import main
 from heedful.studies.knowledge import asking
-from heedful.studies.knowledge.answers import Answerer, answer_room
-from heedful.studies.knowledge.corpus import embedded
-from heedful.studies.knowledge.pipeline import prepare, pretrain
-from heedful.studies.knowledge.recipe import QUICK, Shape, Stage
 from heedful.studies.translation import Translator, align
 from heedful.studies.translation.format import FILE
 from heedful.web import shelves
 from heedful.web.shelves import id_of
 
-TRAINING = """
-steps = 3
-tensorboard = false
-[model]
-preset = "tiny"
-initial_std = 0.3
-[schedule]
-warmup = 1
-[data]
-source = "phrasebook"
-size = 60
-held_out = 20
-rows = 4
-width = 96
-tokenizer = "bytes"
-"""
 TEXT = "Je suis ici."
-STAGE = Stage(epochs=1, rows=32, learning_rate=1e-2)
-RECIPE = QUICK.changed(shape=Shape(width=16, layers=1, heads=2), pretraining=STAGE)
-CORPUS = embedded(24, exposures=1, phrasings=1, unseen_share=0.4, sentences=1)
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two short trainings: a translator, and a model that can be asked."""
-    place = tmp_path_factory.mktemp("runs")
-    config = place / "pairs.toml"
-    config.write_text(TRAINING, encoding="utf-8")
-    assert main(["train", str(config), "--run", str(place / "pairs"), "--json"]) == 0
-    material = prepare(CORPUS, RECIPE)
-    trained = pretrain(material, place, label="people", positions="rotary")
-    room = answer_room(material.tokenizer, CORPUS.train)
-    threshold = asking.Threshold(temperature=1.0, confidence=0.99, wanted_error=0.1)
-    answerer = Answerer(trained.decoder, material.tokenizer, room)
-    asking.keep_for_asking(trained.run, answerer, threshold, CORPUS)
-    return place
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +88,7 @@ def test_heads_are_watched_on_a_sentence_and_on_a_sample(ask: Any, model: str) -
 
 def test_a_question_is_answered_or_not(ask: Any) -> None:
     asker = ask("list")["askers"][0]["id"]
-    seen = next(one for one in CORPUS.train if one.seen)
+    seen = next(one for one in PEOPLE.train if one.seen)
     reply = ask("ask", {"asker": asker, "text": seen.question})["reply"]
     assert seen.name in reply["evidence"]
     assert (reply["answer"] is None) == (reply["confidence"] < 0.99)
@@ -148,16 +109,12 @@ def test_nothing_but_an_id_is_taken(ask: Any, name: str) -> None:
 
 
 def test_the_page_translates_sorts_heads_and_answers(
-    runs: Path, model: str, ask: Any, tmp_path: Path
+    browser: Browser, models_server: Running, model: str, ask: Any, tmp_path: Path
 ) -> None:
     asker = ask("list")["askers"][0]["id"]
     state = f"#/models?model={model}&text=Je+suis+ici.&beam=3&on=sentence"
     state += f"&asker={asker}&question=Where+was+Nobody+Atall+born%3F"
-    with (
-        running(runs=runs) as server,
-        chromium() as browser,
-        visiting(browser, server.address + state) as visit,
-    ):
+    with visiting(browser, models_server.address + state) as visit:
         page = visit.page
         expect(page.locator("[aria-label='Translations, best first'] button")).to_have_count(3)
         page.locator("[aria-label='Translations, best first'] button").nth(1).click()
@@ -166,10 +123,7 @@ def test_the_page_translates_sorts_heads_and_answers(
         page.get_by_label("Layer 1, head 1", exact=True).click()
         expect(page.get_by_role("heading", name="Layer 1, head 1")).to_be_visible()
         expect(page).to_have_url(re.compile("layer=1&head=1"))
-        page.get_by_label("Save “Alignment”").click()
-        with page.expect_download() as waiting:
-            page.get_by_role("button", name="SVG").and_(page.locator(":visible")).click()
-        waiting.value.save_as(tmp_path / "alignment.svg")
-        assert (tmp_path / "alignment.svg").read_text("utf-8").startswith("<svg")
+        file = save_figure(page, "Alignment", "SVG", tmp_path)
+        assert file.read_text("utf-8").startswith("<svg")
         assert visit.troubles == []
-        assert visit.hosts == {server.access.hosts[0]}
+        assert visit.hosts == {models_server.access.hosts[0]}
