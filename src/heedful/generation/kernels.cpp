@@ -106,25 +106,32 @@ inline void products(const float* v, const float* rows, std::int64_t stride, std
     }
 }
 
-// out = sum of weights[j] rows[j], for `number` rows of `width` numbers, side by side.
+// out = sum of weights[j] rows[j], for as many columns as so many registers hold.
+template <std::int64_t registers>
+inline void average_columns(const float* weights, const float* rows, std::int64_t number,
+                            std::int64_t width, float* out) {
+    Lanes sums[registers] = {};
+    for (std::int64_t j = 0; j < number; ++j)
+        for (std::int64_t k = 0; k < registers; ++k) {
+            const float* row = rows + j * width + k * LANES;
+            __builtin_prefetch(row + AHEAD);
+            sums[k] += weights[j] * load(row);
+        }
+    std::memcpy(out, sums, sizeof sums);
+}
+
+// The same for rows of any width, side by side.
 inline void average(const float* weights, const float* rows, std::int64_t number,
                     std::int64_t width, float* out) {
-    constexpr std::int64_t block = 4 * LANES;
+    const std::int64_t lanes = LANES;
     std::int64_t i = 0;
-    for (; i + block <= width; i += block) {  // as wide as stays in registers
-        Lanes sums[4] = {};
-        for (std::int64_t j = 0; j < number; ++j)
-            for (std::int64_t k = 0; k < 4; ++k) {
-                const float* row = rows + j * width + i + k * LANES;
-                __builtin_prefetch(row + AHEAD);
-                sums[k] += weights[j] * load(row);
-            }
-        std::memcpy(out + i, sums, sizeof sums);
-    }
+    for (; i + 4 * lanes <= width; i += 4 * lanes)
+        average_columns<4>(weights, rows + i, number, width, out + i);
+    for (; i + lanes <= width; i += lanes)
+        average_columns<1>(weights, rows + i, number, width, out + i);
     for (; i < width; ++i) {
-        float sum = 0.0f;
-        for (std::int64_t j = 0; j < number; ++j) sum += weights[j] * rows[j * width + i];
-        out[i] = sum;
+        out[i] = 0.0f;
+        for (std::int64_t j = 0; j < number; ++j) out[i] += weights[j] * rows[j * width + i];
     }
 }
 
