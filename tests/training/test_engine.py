@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from small_training import Numbers, small_config
 from torch.nn import functional
 
-from heedful.model import Decoder
+from heedful.model import Decoder, flops_per_token
 from heedful.model.config import Dropout
 from heedful.training import Compute
 from heedful.training.distribution import Alone
@@ -21,7 +21,7 @@ from heedful.training.engine import Lanes, Objective, Single
 from heedful.training.feed import Rows, rows_of
 from heedful.training.randomness import Stream
 from heedful.training.session import Session, measured
-from heedful.training.trial import Choice, choose
+from heedful.training.trial import Choice, choose, peak_flops
 
 
 def plain_decoder(**changes: Any) -> Decoder:
@@ -199,6 +199,31 @@ def test_lanes_with_dropout_repeat_exactly() -> None:
 def test_a_trial_takes_time_and_nothing_else() -> None:
     choice = Choice(precision="float32", lanes=2, compiled=False)
     assert measured(small_config(), Numbers(), choice) > 0
+
+
+def test_the_peak_is_of_the_precision_and_leaves_no_trace() -> None:
+    threads, state = torch.get_num_threads(), torch.random.get_rng_state()
+    peaks = [peak_flops(precision, threads) for precision in ("float32", "bfloat16")]
+    assert min(peaks) > 0
+    assert peaks == [peak_flops(precision, threads) for precision in ("float32", "bfloat16")]
+    assert torch.get_num_threads() == threads
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_logits_count_for_learned_tokens_alone() -> None:
+    config, feed = small_config(), Numbers()
+    session = Session(config, feed, Alone(), Choice(precision="float32", lanes=1, compiled=False))
+    step = session.take_step()
+    session.close()
+    batch = feed.batch(0)
+    learned = int((batch.targets >= 0).sum())
+    assert learned < step.real == int((batch.documents >= 0).sum())
+    whole = flops_per_token(config.model, feed.width, training=True)
+    logits = flops_per_token(config.model, training=True) - flops_per_token(
+        config.model.changed(vocabulary=1), training=True
+    )
+    logits = logits * config.model.vocabulary // (config.model.vocabulary - 1)
+    assert step.flops == whole * learned + (whole - logits) * (step.real - learned)
 
 
 class Clock:

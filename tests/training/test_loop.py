@@ -208,6 +208,27 @@ def test_a_signal_finishes_the_step_and_saves(tmp_path: Path, number: signal.Sig
     assert resume(tmp_path / "run", Numbers()).weights_sha256 == whole.weights_sha256
 
 
+def test_a_finished_run_stays_as_it_is(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    done = train(small_config(), Numbers(), run)
+    kept = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    again = resume(run, Numbers())
+    assert (again.finished, again.resumed_from) == (True, 14)
+    assert (again.loss, again.seconds, again.tokens) == (done.loss, done.seconds, done.tokens)
+    assert kept == {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_no_training_uses_more_than_the_machine_has(tmp_path: Path, precision: Any) -> None:
+    shares: list[float] = []
+    config = small_config(
+        steps=6, compute=Compute(lanes=1, precision=precision, compile=False), save_every=6
+    )
+    hooks = Hooks(report=lambda progress: shares.append(progress.utilisation))
+    result = train(config, Numbers(), tmp_path / "run", hooks=hooks)
+    assert all(0.0 < share <= 1.0 for share in [*shares, result.utilisation])
+
+
 def test_other_data_is_refused_on_resume(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         train(small_config(), Stopping(6), tmp_path / "run", data={"corpus": "a"})

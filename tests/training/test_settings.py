@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from small_training import Numbers, small_config
 
 from heedful.errors import ConfigError, InputError
 from heedful.model import Decoder
-from heedful.training import Optimiser, Schedule, TrainingConfig, read_config, train
+from heedful.training import Optimiser, Schedule, TrainingConfig, read_config, resume, train
 from heedful.training.config import config_of
 from heedful.training.metrics import Metrics, read_metrics
 from heedful.training.optimisers import Optimisers
@@ -152,8 +153,13 @@ def test_metrics_go_on_after_a_step(tmp_path: Path) -> None:
 def test_tensorboard_reads_the_same_numbers(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    config = small_config(tensorboard=True, steps=6)
+    config = small_config(tensorboard=True, steps=6, save_every=4)
     train(config, Numbers(), tmp_path / "run")
+    # A run that lost its last checkpoint goes on after step 4; then it is finished.
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-00000006")
+    for _ in range(2):
+        resume(tmp_path / "run", Numbers())
+    assert len(list((tmp_path / "run" / "events").iterdir())) == 2
     events = EventAccumulator(str(tmp_path / "run" / "events"))
     events.Reload()
     theirs = [(event.step, event.value) for event in events.Scalars("loss")]

@@ -73,7 +73,9 @@ class RunComparison(Record):
 def list_runs(folder: Path) -> RunList:
     """Return every run in a folder, or the folder itself if it is one."""
     if not folder.is_dir():
-        raise InputError(str(folder), "there is no such folder", expected="a folder with runs")
+        raise InputError(
+            str(folder), "there is no such folder", expected="a folder with runs was expected"
+        )
     found = [folder] if RunFolder(folder).exists else []
     found += sorted(path.parent for path in folder.glob(f"*/{CONFIG}") if _is_run(path.parent))
     return RunList(folder=str(folder), runs=tuple(summary_of(path) for path in found))

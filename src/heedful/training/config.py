@@ -17,7 +17,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
@@ -34,6 +34,8 @@ _NAME = re.compile(r"[a-z_]+(\.[a-z_]+)*")
 
 class Optimiser(Settings):
     """How gradients become steps."""
+
+    table: ClassVar[str | None] = "optimiser"
 
     kind: Literal["adamw", "muon"] = "adamw"
     """`muon` orthogonalises the steps of the blocks' matrices; the rest goes to AdamW."""
@@ -54,6 +56,8 @@ class Optimiser(Settings):
 class Schedule(Settings):
     """How the learning rates change from step to step, as a share of the highest."""
 
+    table: ClassVar[str | None] = "schedule"
+
     kind: Literal["cosine", "wsd", "constant"] = "cosine"
     """`wsd`: warm up, stay, and decay linearly over the last part."""
     warmup: NonNegativeInt = 100
@@ -66,6 +70,8 @@ class Schedule(Settings):
 
 class Compute(Settings):
     """How the work is laid on the machine. `auto` measures first, and writes down its choice."""
+
+    table: ClassVar[str | None] = "compute"
 
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of the products; weights and their steps are always float32."""
@@ -88,6 +94,8 @@ class TrainingConfig(Settings):
     >>> TrainingConfig(model=preset("tiny"), steps=1_000).schedule.kind
     'cosine'
     """
+
+    table: ClassVar[str | None] = ""
 
     model: DecoderConfig
     data: dict[str, Any] = Field(default_factory=dict)
@@ -142,7 +150,8 @@ def read_values(path: Path) -> dict[str, Any]:
     """Read the settings of a TOML file as they are written, unchecked."""
     where = str(path)
     if not path.is_file():
-        raise InputError(where, "there is no such file", expected="a TOML file was expected")
+        problem = "is a folder" if path.is_dir() else "there is no such file"
+        raise InputError(where, problem, expected="a TOML file was expected")
     if path.stat().st_size > MAX_CONFIG_BYTES:
         raise InputError(
             where,

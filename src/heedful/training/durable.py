@@ -19,12 +19,17 @@ def write_bytes(path: Path, content: bytes | memoryview) -> None:
     """Write a new file and push it to the disk."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
-        rest = memoryview(content)
-        while len(rest):
-            rest = rest[os.write(handle, rest[:CHUNK]) :]
+        write_all(handle, content)
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def write_all(handle: int, content: bytes | memoryview) -> None:
+    """Write every byte: the system may take fewer than it is given, as on a disk that fills up."""
+    rest = memoryview(content)
+    while len(rest):
+        rest = rest[os.write(handle, rest[:CHUNK]) :]
 
 
 def push_folder(folder: Path) -> None:

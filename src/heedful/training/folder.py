@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,18 +43,20 @@ class RunFolder:
         """Whether a run was ever begun here."""
         return (self.path / CONFIG).is_file()
 
-    def prepare(self) -> None:
-        """Make the folder, so that it can be locked."""
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(str(self.path), "is a file", expected="a folder for the run")
-        foreign = self.path.is_dir() and any(self.path.iterdir()) and not self._ours()
-        if foreign:
+    def check_new(self) -> None:
+        """Refuse to begin a run where there is one, or where something else lies."""
+        if self.exists:
             raise InputError(
                 str(self.path),
-                "holds other files",
-                expected="a new or empty folder",
-                way_out="choose another folder with --run",
+                "holds a run already",
+                expected="a new folder was expected",
+                way_out=f"go on with it: heed resume {self.path}; or choose another with --run",
             )
+        self._check_ours()
+
+    def prepare(self) -> None:
+        """Make the folder, so that it can be locked."""
+        self._check_ours()
         try:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -73,7 +76,7 @@ class RunFolder:
         path = self.path / name
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise InputError(
                 str(self.path),
                 f"is no run: it has no {name}",
@@ -82,12 +85,40 @@ class RunFolder:
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(str(path), f"cannot be read ({str(error)[:100]})") from None
         if not isinstance(content, dict):
-            raise InputError(str(path), "holds no object", expected="what a run wrote there")
+            raise InputError(str(path), "holds no object", expected="what a run writes there")
         return content
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the run was asked to do, as it is written; a model has a config too."""
+        settings = self.read(CONFIG)
+        if "steps" not in settings or "model" not in settings:
+            inside = self.path.resolve().parent
+            inside = inside.parent if inside.name == CHECKPOINTS else inside
+            is_run = (inside / CHECKPOINTS).is_dir()
+            raise InputError(
+                str(self.path),
+                f"is no run: its {CONFIG} describes no training",
+                way_out=f"go on with the run around it: {inside}" if is_run else "",
+            )
+        return settings
 
     def config(self) -> TrainingConfig:
         """Return what the run was asked to do."""
-        return TrainingConfig.of(self.read(CONFIG))
+        return TrainingConfig.of(self.settings())
+
+    def check_data(self, data: Mapping[str, str], *, all_of_it: bool = True) -> dict[str, Any]:
+        """Return the manifest, after the data is found to be that with which the run began."""
+        before = self.read(MANIFEST)
+        old = before.get("data", {})
+        for name in sorted(old.keys() | data if all_of_it else data):
+            if old.get(name) != data.get(name):
+                raise InputError(
+                    f"data: {name}",
+                    f"is {data.get(name, 'missing')!s:.20}",
+                    expected=f"{old.get(name, 'nothing')!s:.20}, as when the run began",
+                    way_out="resume with the data and config with which the run began",
+                )
+        return before
 
     def check_room(self, config: TrainingConfig) -> None:
         """Refuse to start where the checkpoints would not fit."""
@@ -100,6 +131,21 @@ class RunFolder:
                 f"has {free / 1e6:,.0f} MB of free disk",
                 expected=f"{needed / 1e6:,.0f} MB for three checkpoints",
                 way_out="make room, or choose another folder with --run",
+            )
+
+    def _check_ours(self) -> None:
+        try:
+            if self.path.exists() and not self.path.is_dir():
+                raise InputError(str(self.path), "is a file", expected="a folder was expected")
+            foreign = self.path.is_dir() and any(self.path.iterdir()) and not self._ours()
+        except OSError as error:
+            raise RunError(str(self.path), f"cannot be read ({error.strerror})") from None
+        if foreign:
+            raise InputError(
+                str(self.path),
+                "holds other files",
+                expected="a new or empty folder was expected",
+                way_out="choose another folder with --run",
             )
 
     def _ours(self) -> bool:

@@ -9,12 +9,12 @@ any number of times ends with the very bits of one that was not.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import signal
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,13 @@ from heedful.training.folder import CONFIG, MANIFEST, RESULT, RunFolder, differe
 from heedful.training.hooks import Hooks, Progress, TrainingResult
 from heedful.training.lock import RunLock
 from heedful.training.metrics import Metrics
-from heedful.training.session import Session, Step, measured
+from heedful.training.session import Session, Step, device_of, measured
 from heedful.training.signals import StopRequests
 from heedful.training.trial import Choice, Trial, choose, peak_flops
 
 NO_HOOKS = Hooks()
+SPENT = ("loss", "seconds", "processor_seconds", "tokens_per_second", "utilisation")
+"""What a result tells about the steps that were taken; there are none of a finished run."""
 
 
 def train(
@@ -52,13 +54,7 @@ def train(
     the run is resumed.
     """
     run = RunFolder(folder)
-    if run.exists:
-        raise InputError(
-            str(folder),
-            "holds a run already",
-            expected="a new folder",
-            way_out=f"go on with it: heed resume {folder}; or choose another with --run",
-        )
+    run.check_new()
     return _run(run, config, feed, dict(data or {}), hooks, strategy)
 
 
@@ -72,6 +68,8 @@ def resume(
 ) -> TrainingResult:
     """Go on with a run from its newest whole checkpoint, or from the start if it has none."""
     run = RunFolder(folder)
+    # Before the batches are looked at: that others do not fit the model is not what is wrong.
+    run.check_data(data or {}, all_of_it=False)
     return _run(run, run.config(), feed, dict(data or {}), hooks, strategy)
 
 
@@ -83,6 +81,7 @@ def _run(
     hooks: Hooks,
     strategy: Strategy,
 ) -> TrainingResult:
+    device_of(config)
     known = {**data, "first batch": check_feed(feed, config.model), "batches": str(len(feed))}
     place = join(strategy)
     try:
@@ -157,7 +156,11 @@ class _Training:
         if place.first:
             checkpoint.sweep(run.checkpoints)
             self.metrics = Metrics(run.path, self.session.step, tensorboard=config.tensorboard)
-        self.peak = peak_flops()
+        self.peak = peak_flops(
+            self.choice.precision,
+            max(self.choice.lanes, torch.get_num_threads()),
+            self.session.device.type,
+        )
         self.started, self.read, self.flops = time.perf_counter(), 0, 0
         self.worked = time.process_time()
         self.last: Step | None = None
@@ -212,7 +215,7 @@ class _Training:
                     gradient_norm=step.gradient_norm,
                     rate_share=step.rate_share,
                     tokens_per_second=self.read / seconds,
-                    utilisation=self.flops / seconds / self.peak,
+                    utilisation=self._utilisation(seconds),
                     seconds_left=seconds / taken * (config.steps - session.step),
                 )
             )
@@ -232,6 +235,12 @@ class _Training:
                 },
             )
 
+    def _utilisation(self, seconds: float) -> float:
+        """Return the share of the peak; what was reached can be reached, so never above 1."""
+        reached = self.flops / seconds / self.place.ranks
+        self.peak = max(self.peak, reached)  # it was measured while other work held the machine
+        return reached / self.peak
+
     def _evaluate(self) -> None:
         assert self.hooks.evaluate is not None
         made = self.session.evaluate(self.hooks.evaluate)
@@ -247,20 +256,7 @@ class _Training:
 
     def _manifest_before(self, data: dict[str, str]) -> dict[str, Any]:
         """Return the manifest of a run that is resumed, after its data is found to be the same."""
-        if not self.run.exists:
-            return {}
-        before = self.run.read(MANIFEST)
-        old = before.get("data", {})
-        changed = sorted(name for name in old.keys() | data if old.get(name) != data.get(name))
-        if changed:
-            name = changed[0]
-            raise InputError(
-                f"data: {name}",
-                f"is {data.get(name, 'missing')!s:.20}",
-                expected=f"{old.get(name, 'nothing')!s:.20}, as when the run began",
-                way_out="resume with the data and config with which the run began",
-            )
-        return before
+        return self.run.check_data(data) if self.run.exists else {}
 
     def _chosen(self, before: dict[str, Any]) -> Trial:
         if before:
@@ -275,14 +271,14 @@ class _Training:
             lanes_possible=self.place.ranks == 1 and not torch.cuda.is_available(),
         )
         return Trial(
-            chosen=Choice(**self.place.from_first(asdict(trial.chosen))),
+            chosen=Choice(**self.place.from_first(dataclasses.asdict(trial.chosen))),
             seconds=trial.seconds,
             reason=trial.reason,
         )
 
     def _describe(self, before: dict[str, Any], data: dict[str, str], trial: Trial) -> None:
         """Write what the run is and runs on; or note what differs from when it began."""
-        now = manifest_of(self.config, data, asdict(self.choice), self.place.ranks)
+        now = manifest_of(self.config, data, dataclasses.asdict(self.choice), self.place.ranks)
         now |= {"trial": trial.seconds, "reason": trial.reason}
         now["initial"] = self.hooks.initial is not None
         if before:
@@ -307,7 +303,7 @@ class _Training:
             seconds=seconds,
             processor_seconds=time.process_time() - self.worked,
             tokens_per_second=self.read / max(seconds, 1e-9),
-            utilisation=self.flops / max(seconds, 1e-9) / self.peak,
+            utilisation=self._utilisation(max(seconds, 1e-9)),
             parameters=parameter_count(self.config.model),
             computed_as=self.choice.name,
             checkpoint=str(self.saved),
@@ -316,6 +312,12 @@ class _Training:
             skipped=self.skipped,
             notes=tuple(self.notes),
         )
+        if self.last is None and (self.run.path / RESULT).is_file():
+            before = self.run.read(RESULT)
+            if before.get("weights_sha256") == result.weights_sha256 and before.get("finished"):
+                # Nothing was done: what the run cost when it was done stays written down.
+                spent = {name: before[name] for name in SPENT if name in before}
+                return dataclasses.replace(result, **spent)
         if self.place.first:
             self.run.write(RESULT, result.to_dict())
         return result

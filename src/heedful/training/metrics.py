@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.errors import MissingPartError
 from heedful.records import plain
-from heedful.training.durable import replace_bytes
+from heedful.training.durable import replace_bytes, write_all
+from heedful.training.events import EventFile
 
 NAME = "metrics.jsonl"
 EVENTS = "events"
@@ -32,14 +32,13 @@ class Metrics:
         if not self.path.exists() or self.path.read_text("utf-8") != content:
             replace_bytes(self.path, content.encode("utf-8"))
         self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
-        self._events = _event_writer(folder / EVENTS, step) if tensorboard else None
+        self._events = EventFile(folder / EVENTS, step) if tensorboard else None
 
     def write(self, step: int, values: Mapping[str, Any]) -> None:
         """Write what is known about one step."""
-        os.write(self._handle, _line({"step": step, **values}).encode("utf-8"))
+        write_all(self._handle, _line({"step": step, **values}).encode("utf-8"))
         if self._events is not None:
-            for name, value in _flat(values):
-                self._events.add_scalar(name, value, step)
+            self._events.add(step, _flat(values))
 
     def close(self) -> None:
         """Finish the files."""
@@ -76,11 +75,3 @@ def _flat(values: Mapping[str, Any], before: str = "") -> list[tuple[str, float]
         elif isinstance(value, int | float) and not isinstance(value, bool):
             found.append((before + name, float(value)))
     return found
-
-
-def _event_writer(folder: Path, step: int) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ModuleNotFoundError:
-        raise MissingPartError.of("tensorboard", "tensorboard", "models") from None
-    return SummaryWriter(str(folder), purge_step=step + 1, flush_secs=30)

@@ -6,13 +6,14 @@ A session takes one step at a time and knows nothing of folders: `loop` decides 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.errors import ConfigError, InputError, RunError
 from heedful.model import Decoder, flops_per_token
@@ -108,6 +109,8 @@ class Session:
         self.tokens += real
         width = batches[0].tokens.shape[1]
         flops = flops_per_token(config.model, width, training=True) * real
+        # Logits are computed for learned tokens alone.
+        flops -= 6 * config.model.width * config.model.vocabulary * (real - count)
         return Step(loss, norm, share, real, flops, int(signals))
 
     def evaluate(self, evaluate: Evaluate) -> Evaluation:
@@ -181,7 +184,7 @@ class Session:
         rows = config.compute.micro_rows
         if choice.compiled or self.device.type != "cpu":
             wrapped, exchange = self.place.wrap(objective)
-            wrapped = torch.compile(wrapped) if choice.compiled else wrapped
+            wrapped = _compiled(wrapped) if choice.compiled else wrapped
             return Single(wrapped, micro_rows=rows, ranks=self.place.ranks, exchange=exchange)
         if self.place.ranks == 1:
             return Lanes(objective, self.streams, micro_rows=rows)
@@ -231,6 +234,13 @@ def new_decoder(config: TrainingConfig, initial: Mapping[str, Tensor] | None) ->
             )
         value.copy_(initial[name])
     return decoder
+
+
+def _compiled(objective: nn.Module) -> Callable[..., Tensor]:
+    # That tables of rotations are cached is told to everybody, and nobody can act on it.
+    warnings.filterwarnings("ignore", message=r"Dynamo detected a call to a `functools\.lru_cache`")
+    compiled: Callable[..., Tensor] = torch.compile(objective)
+    return compiled
 
 
 def device_of(config: TrainingConfig) -> torch.device:

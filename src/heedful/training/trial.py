@@ -7,12 +7,14 @@ would miss; its answer is written into the manifest, and a resumed run keeps to 
 
 from __future__ import annotations
 
+import functools
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from heedful.records import Record
 from heedful.training.config import Compute
@@ -23,6 +25,9 @@ WORTH_MEASURING = 300
 WORTH_COMPILING = 600.0
 """Seconds of training below which not even trying the compiler, half a minute, pays."""
 TIMED = 3
+PEAK_SIZE, PEAK_TIMED = 512, 12
+"""Of the products that tell what the machine can reach, and how many are timed. A few
+milliseconds each: on a busy machine, a longer one is always interrupted."""
 CLEARLY = 0.97
 """Another way is taken only where it needs less than this share of the time."""
 
@@ -108,13 +113,27 @@ def median_seconds(gradients: Callable[[Sequence[Rows], int], float], batch: Row
     return statistics.median(taken)
 
 
-def peak_flops(size: int = 768, seconds: float = 0.05) -> float:
-    """Return the float32 operations a second of large matrix products: what can be reached."""
-    a, b = torch.ones(size, size), torch.ones(size, size)
-    a @ b
-    best, start = float("inf"), time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        begun = time.perf_counter()
-        a @ b
-        best = min(best, time.perf_counter() - begun)
-    return 2.0 * size**3 / best
+@functools.cache
+def peak_flops(precision: str, threads: int, device: str = "cpu") -> float:
+    """Return the operations a second of large matrix products: what can be reached.
+
+    In the precision and with the threads of the training, on its device: a share of what another
+    precision reaches would say nothing. The best of several is taken, since other work can hold
+    up some of them. Once for each process.
+    """
+    kind = torch.float32 if precision == "float32" else torch.bfloat16
+    a, b = (torch.ones(PEAK_SIZE, PEAK_SIZE, dtype=kind, device=device) for _ in range(2))
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        taken = [_seconds_of(a, b) for _ in range(PEAK_TIMED + 1)]
+    finally:
+        torch.set_num_threads(before)
+    return 2.0 * PEAK_SIZE**3 / min(taken[1:])
+
+
+def _seconds_of(a: Tensor, b: Tensor) -> float:
+    begun = time.perf_counter()
+    product = a @ b
+    float(product[0, 0])  # waits for a GPU
+    return time.perf_counter() - begun
