@@ -40,4 +40,5 @@ if __name__ == "__main__":
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
     if result.weights_sha256:
-        print(json.dumps({"hash": result.weights_sha256, "notes": list(result.notes)}))
+        told = {"hash": result.weights_sha256, "resumed_from": result.resumed_from}
+        print(json.dumps({**told, "notes": list(result.notes)}))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,22 +24,27 @@ from heedful.training.metrics import read_metrics
 TARGET = Path(__file__).with_name("ranks_training.py")
 
 
-def on_two_ranks(folder: Path, strategy: str) -> list[str]:
-    """Train or resume with torchrun; return its notes."""
-    finished = subprocess.run(
+def two_ranks(folder: Path, strategy: str, restarts: int = 0) -> subprocess.Popen[str]:
+    """Start a training, or go on with it, with torchrun."""
+    return subprocess.Popen(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
+            *("--max-restarts", str(restarts)),
             *("--standalone", str(TARGET), str(folder), strategy, "without dropout"),
         ],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         encoding="utf-8",
-        timeout=100,
-        check=False,
     )
-    assert finished.returncode == 0, finished.stderr
-    notes: list[str] = json.loads(finished.stdout.splitlines()[-1])["notes"]
-    return notes
+
+
+def told_by(job: subprocess.Popen[str]) -> dict[str, Any]:
+    """Return what a job says at its end."""
+    out, err = job.communicate(timeout=300)
+    assert job.returncode == 0, err
+    told: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return told
 
 
 def losses(folder: Path) -> list[float]:
@@ -68,7 +76,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_weights_spread_over_two_ranks_learn_the_same(alone: Path, tmp_path: Path) -> None:
-    on_two_ranks(tmp_path / "fsdp", "fsdp")
+    told_by(two_ranks(tmp_path / "fsdp", "fsdp"))
     assert losses(tmp_path / "fsdp") == pytest.approx(losses(alone), rel=1e-5)
     assert_same_weights(alone, tmp_path / "fsdp")
     # Written by two, read by one.
@@ -81,10 +89,22 @@ def test_weights_spread_over_two_ranks_learn_the_same(alone: Path, tmp_path: Pat
 
 def test_two_ranks_go_on_with_the_run_of_one(alone: Path, tmp_path: Path) -> None:
     half = without_the_end(alone, tmp_path / "half")
-    notes = on_two_ranks(half, "ddp")
-    assert any(note.startswith("ranks: 1 then, 2 now") for note in notes)
+    told = told_by(two_ranks(half, "ddp"))
+    assert any(note.startswith("ranks: 1 then, 2 now") for note in told["notes"])
     assert losses(half) == pytest.approx(losses(alone), rel=1e-5)
     assert_same_weights(alone, half)
+
+
+def test_torchrun_starts_everybody_again_when_one_was_killed(alone: Path, tmp_path: Path) -> None:
+    run = tmp_path / "restarted"
+    job = two_ranks(run, "ddp", restarts=1)
+    while not (run / "checkpoints" / "step-00000003").exists():
+        assert job.poll() is None
+        time.sleep(0.002)
+    os.kill(int((run / "run.lock").read_text("ascii")), signal.SIGKILL)
+    assert told_by(job)["resumed_from"] in (3, 6, 9)
+    assert losses(run) == pytest.approx(losses(alone), rel=1e-5)
+    assert_same_weights(alone, run)
 
 
 def test_a_strategy_needs_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,12 @@ def test_an_embedded_corpus_is_trained_on(
     assert main(["resume", f"runs/{source}", "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert again["weights_sha256"] == record["weights_sha256"]
+    for inside in ("model", "checkpoints/step-00000008", "nothing", "result.json"):
+        assert main(["resume", f"runs/{source}/{inside}"]) == 2
+        assert "is no run" in capsys.readouterr().err
+    # A run that is there is refused before its corpus is read.
+    assert main(["train", f"{source}.toml", "--set", "data.size=1_000_000_000"]) == 2
+    assert "heed resume" in capsys.readouterr().err
     assert main(["runs", "--json"]) == 0
     (run,) = json.loads(capsys.readouterr().out)["runs"]
     assert (run["state"], run["step"]) == ("finished", 8)
@@ -91,9 +97,11 @@ def test_files_of_pairs_are_trained_on(place: Path, capsys: pytest.CaptureFixtur
     assert "SHA-256 of the weights" in shown
     manifest = json.loads((place / "runs" / "cats" / "manifest.json").read_text("utf-8"))
     assert any(name.startswith("file ") for name in manifest["data"])
-    (place / "cats.tsv").write_text("\n".join(reversed(lines)) + "\n", encoding="utf-8")
-    assert main(["resume", "runs/cats"]) == 2
-    assert "as when the run began" in capsys.readouterr().err
+    dogs = [f"le chien {number}\tthe dog {number}" for number in range(90)]
+    for changed in (lines[::-1], dogs):
+        (place / "cats.tsv").write_text("\n".join(changed) + "\n", encoding="utf-8")
+        assert main(["resume", "runs/cats"]) == 2
+        assert "as when the run began" in capsys.readouterr().err
 
 
 def test_two_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,6 +125,12 @@ def test_two_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) 
         (("size = 60", "size = -1"), "size"),
         (("steps = 8", "steps = 2"), "warmup"),
         (("layers = 1", "layers = 1\nvocabulary = 3"), "token id"),
+        (("rows = 4", "rowz = 4"), "data.rowz: is no setting; did you mean rows?"),
+        (("warmup = 2", "warmup = -2"), "schedule.warmup: is -2"),
+        (("steps = 8", 'steps = "many"'), "steps: is 'many'"),
+        (("log_every", "hog_every"), "hog_every: is no setting; did you mean log_every?"),
+        (("rows = 4", 'rows = 4\ntokenizer = "bpe"\nvocabulary = 9'), "data.vocabulary: is 9"),
+        (("[data]", '[compute]\ndevice = "cuda"\n[data]'), "no GPU"),
     ],
 )
 def test_a_wrong_config_is_refused_before_anything_is_written(
@@ -131,12 +145,29 @@ def test_a_wrong_config_is_refused_before_anything_is_written(
     assert not (place / "runs").exists()
 
 
+LONG = (
+    TEXT.replace("SOURCE", "biographies")
+    .replace("steps = 8", "steps = 150")
+    .replace("save_every = 3", "save_every = 25")
+    .replace("evaluate_every = 4", "evaluate_every = 75")
+)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the hash of the weights of a training that nobody stopped."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    (folder / "long.toml").write_text(LONG, encoding="utf-8")
+    assert main(["train", str(folder / "long.toml"), "--run", str(folder / "run")]) == 0
+    result = json.loads((folder / "run" / "result.json").read_text("utf-8"))
+    return str(result["weights_sha256"])
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_command_with_its_code_and_nothing_is_lost(
-    number: signal.Signals, place: Path, capsys: pytest.CaptureFixture[str]
+    number: signal.Signals, undisturbed: str, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (place / "biographies.toml").read_text("utf-8").replace("steps = 8", "steps = 150")
-    (place / "long.toml").write_text(text, encoding="utf-8")
+    (place / "long.toml").write_text(LONG, encoding="utf-8")
     process = subprocess.Popen(
         [sys.executable, "-m", "heedful", "train", "long.toml", "--run", "stopped"],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
@@ -144,15 +175,14 @@ def test_a_signal_ends_the_command_with_its_code_and_nothing_is_lost(
         stderr=subprocess.PIPE,
         encoding="utf-8",
     )
-    while not (place / "stopped" / "checkpoints" / "step-00000003").exists():
+    while not (place / "stopped" / "checkpoints" / "step-00000025").exists():
         assert process.poll() is None, process.stderr
         time.sleep(0.005)
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 128 + number, err
     assert "heed resume stopped" in out
     assert main(["resume", "stopped", "--json"]) == 0
     resumed = json.loads(capsys.readouterr().out)
-    assert 3 <= resumed["resumed_from"] < 150
-    assert main(["train", "long.toml", "--run", "whole", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["weights_sha256"] == resumed["weights_sha256"]
+    assert 25 <= resumed["resumed_from"] < 150
+    assert resumed["weights_sha256"] == undisturbed

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from heedful.cli.output import JsonFlag
 from heedful.cli.train import StrategyFlag, finish, progress_line
+from heedful.errors import InputError
 
 
 def resume(
@@ -31,9 +32,16 @@ def resume(
     from heedful.training import Hooks
     from heedful.training import resume as go_on
     from heedful.training.evaluation import held_out_loss
-    from heedful.training.folder import CONFIG, RunFolder
+    from heedful.training.folder import RunFolder
 
-    made = prepare(RunFolder(run).read(CONFIG))
+    settings = RunFolder(run).settings()
+    if "source" not in (settings.get("data") or {}):
+        raise InputError(
+            str(run),
+            "does not say where its data comes from: a study or a program began it",
+            way_out="start that again",
+        )
+    made = prepare(settings)
     with progress_line() as report:
         hooks = Hooks(evaluate=held_out_loss(made.held_out), report=report)
         result = go_on(run, made.batches, data=made.hashes, hooks=hooks, strategy=strategy)

@@ -77,12 +77,15 @@ def train(
     from heedful.training import train as begin
     from heedful.training.config import read_values, with_changes
     from heedful.training.evaluation import held_out_loss
+    from heedful.training.folder import RunFolder
 
     folder = run or Path("runs") / config.stem
-    values = with_changes(read_values(config), changes or ())
-    made = prepare(_with_files(values, files, held_out_files))
     # torchrun starts everybody again when one process died: then the run is there already.
     again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    values = with_changes(read_values(config), changes or ())
+    if "RANK" not in os.environ:  # of several processes, one may have made the folder already
+        RunFolder(folder).check_new()  # before a large corpus is read for nothing
+    made = prepare(_with_files(values, files, held_out_files))
     with progress_line() as report:
         hooks = Hooks(evaluate=held_out_loss(made.held_out), report=report)
         if again and (folder / "config.json").is_file():
@@ -146,7 +149,13 @@ def progress_line() -> Iterator[Any]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
-    screen = Console(stderr=True)
+    class Screen(Console):
+        """Never hides the cursor: a training that is killed could not bring it back."""
+
+        def show_cursor(self, show: bool = True) -> bool:
+            return False
+
+    screen = Screen(stderr=True)
     if not screen.is_terminal or os.environ.get("RANK", "0") != "0":
         yield None
         return

@@ -52,6 +52,8 @@ def result_tables(record: TrainingResult) -> Iterator[RenderableType]:
     warnings += [f"not as when the run began: {note}" for note in record.notes]
     if warnings:
         yield bullets(warnings)
+    if record.finished and record.resumed_from == record.step:
+        yield paragraph("The run was finished: nothing was done.")
     if not record.finished:
         yield paragraph(f"Go on with: heed resume {record.run}")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import NonNegativeInt, PositiveInt
 
@@ -25,6 +25,8 @@ from heedful.model.settings import Settings
 
 class TextData(Settings):
     """The table `[data]`."""
+
+    table: ClassVar[str | None] = "data"
 
     source: Literal["phrasebook", "biographies", "files"]
     """Which corpus: the two that are written by this package, or your own files."""

@@ -15,6 +15,7 @@ import numpy as np
 from heedful.data.batches import Batches, bucketed, packed
 from heedful.data.corpus import Documents, Pairs
 from heedful.data.sequences import Sequences, document_sequences, pair_sequences
+from heedful.errors import ConfigError, InputError
 from heedful.studies.text_corpora import Parts, TextData, read_parts
 from heedful.tokenization import Tokenizer
 from heedful.tokenization.training import learn_tokenizer
@@ -41,10 +42,11 @@ class TextTraining:
 def prepare(values: dict[str, Any]) -> TextTraining:
     """Make everything that a training needs from its settings."""
     data = TextData.of(values.get("data"))
+    _configured(values, data, data.vocabulary)  # what is wrong is told before a corpus is read
     parts = read_parts(data)
     train, kept = parts.train, parts.held_out
     tokenizer = _tokenizer(parts, data)
-    config = config_of({**values, "model": _completed(values.get("model"), tokenizer, data)})
+    config = _configured(values, data, tokenizer.size)
     hashes = {"corpus": train.fingerprint, "held out": kept.fingerprint}
     hashes |= {f"file {origin.path}": origin.sha256 for origin in train.origins}
     return TextTraining(
@@ -62,7 +64,12 @@ def _tokenizer(parts: Parts, data: TextData) -> Tokenizer:
     read = [parts.train] if data.tokenizer == "bpe" else [parts.train, parts.held_out]
     texts = [text for corpus in read for side in corpus.sides for text in side]
     size = data.vocabulary if data.tokenizer == "bpe" else None
-    tokenizer = learn_tokenizer(data.tokenizer, texts, size=size, marks=MARKS, plain=data.plain)
+    try:
+        tokenizer = learn_tokenizer(data.tokenizer, texts, size=size, marks=MARKS, plain=data.plain)
+    except InputError as error:
+        if error.where != "size":
+            raise
+        raise ConfigError("data.vocabulary", error.problem, expected=error.expected) from None
     tokenizer.begin, tokenizer.end = tokenizer.id_of(BEGIN), tokenizer.id_of(END)
     return tokenizer
 
@@ -86,11 +93,12 @@ def _batches(sequences: Sequences, data: TextData) -> Batches:
     return bucketed(sequences, columns=data.width * data.rows, seed=data.seed)
 
 
-def _completed(model: Any, tokenizer: Tokenizer, data: TextData) -> Any:
+def _configured(values: dict[str, Any], data: TextData, vocabulary: int) -> TrainingConfig:
     """Write down what follows from the data: how many ids there are, and how long a row is."""
-    if not isinstance(model, dict):
-        return model
-    return {"vocabulary": tokenizer.size, "context": data.width, **model}
+    model = values.get("model")
+    if isinstance(model, dict):
+        model = {"vocabulary": vocabulary, "context": data.width, **model}
+    return config_of({**values, "model": model})
 
 
 def _id_of(tokenizer: Tokenizer, mark: str) -> int:
