@@ -2,17 +2,21 @@
 
     python benchmarks/bench_loop.py [--tatoeba fra.txt.gz --wiki wiki.txt] [--parts rows loop ...]
 
-Four parts, each with contenders that take turns, so that whatever else the machine does hits
-all of them alike:
+Five parts; where time counts, the contenders take turns, so that whatever
+else the machine does hits all of them alike:
 
 - **rows**: real tokens (no padding) a second. The course's starter gives each text a row of 128
   characters, filled up with padding; text that it pretrains on is first cut at a random length
   of 4 to 112. The model and the data are the same: 4 layers of 8 heads, 256 wide.
 - **loop**: what data, clipping, metrics, TensorBoard and a progress hook add to bare gradients
   and steps, inside a real run.
-- **target**: steps and seconds until a held-out loss. AdamW gets the course's settings at the
-  best of three rates; what it reaches is the target. Muon gets half of its steps, a third, ...
+- **target**: steps and processor seconds until a held-out loss. AdamW gets the course's settings
+  at the best of three rates; what it reaches is the target. Muon gets a half of its steps, a
+  third, a quarter.
+- **precision**: what bfloat16 costs in loss. The same training, seed for seed, in both.
 - **checkpoint**: of thirty million parameters.
+
+`target` and `precision` count processor seconds: other work on the machine does not disturb them.
 
 Without files, the embedded corpora are used.
 """
@@ -21,15 +25,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -48,6 +54,7 @@ from heedful.training.checkpoint import save
 from heedful.training.distribution import Alone
 from heedful.training.evaluation import held_out_loss
 from heedful.training.feed import IGNORE, Feed, rows_of
+from heedful.training.metrics import read_metrics
 from heedful.training.session import Session
 from heedful.training.trial import Choice
 
@@ -61,6 +68,43 @@ RATES = (6e-4, 2e-3, 6e-3)
 """Of AdamW: the course fine-tunes at the first and pretrains at the last."""
 SHARES = (2, 3, 4)
 """Muon gets one of so many parts of AdamW's steps."""
+PRECISIONS: tuple[Literal["float32", "bfloat16"], ...] = ("float32", "bfloat16")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large the trainings of `target` and `precision` are."""
+
+    steps: int
+    """Of AdamW, and of both precisions."""
+    seeds: int
+    width: int
+    """Of the model."""
+    jobs: int
+    """Trainings at a time."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training of `target` or `precision`."""
+
+    model: DecoderConfig
+    seed: int
+    steps: int
+    optimiser: Optimiser
+    precision: Literal["float32", "bfloat16"] = "bfloat16"
+
+
+@dataclass(frozen=True)
+class End:
+    """What came of it."""
+
+    trial: Trial
+    loss: float
+    """On the texts that were held out."""
+    processor_seconds: float
+    curve: list[float]
+    """The loss of each step."""
 
 
 @dataclass(frozen=True)
@@ -280,68 +324,132 @@ def checkpoint_part(sequences: Sequences, rounds: int) -> dict[str, float]:
     }
 
 
-def target_part(
-    corpora: dict[str, Any], steps: int, seeds: int, width: int
-) -> list[dict[str, Any]]:
-    """Return how much sooner Muon reaches what AdamW ends at."""
+def target_part(corpora: dict[str, Any], scale: Scale) -> list[dict[str, Any]]:
+    """Return how much sooner Muon reaches what AdamW ends at, for each seed."""
     found = []
     for kind, (name, sequences, vocabulary) in corpora.items():
-        fitting = sequences.cut(WIDTH) if kind == "text" else sequences.without_longer(WIDTH)
-        order = shuffled(len(fitting), 99, 0)
-        kept = packed(fitting.take(order[:300]), width=WIDTH, rows=ROWS)
-        rows = packed(fitting.take(order[300:]), width=WIDTH, rows=ROWS // 2)
-        for seed in range(seeds):
-            course = shape(vocabulary, 0.0).changed(width=width)
-            trials = [
-                _trained(course, rows, kept, steps, seed, Optimiser(learning_rate=rate))
-                for rate in RATES
-            ]
-            best = min(trials, key=lambda trial: trial["loss"])
-            row = {"corpus": f"{name} ({kind})", "seed": seed, "target_loss": best["loss"]}
-            row |= {"adamw_steps": steps, "adamw_rate": RATES[trials.index(best)]}
-            found.append(row | _soonest(course, rows, kept, seed, best))
+        course = shape(vocabulary, 0.0).changed(width=scale.width)
+        ours = course.changed(positions=Rotary())
+        muon = Optimiser(kind="muon", learning_rate=3e-3, matrix_learning_rate=1e-2)
+        trials = [
+            Trial(course, seed, scale.steps, Optimiser(learning_rate=rate))
+            for seed in range(scale.seeds)
+            for rate in RATES
+        ]
+        trials += [
+            Trial(ours, seed, scale.steps // share, muon)
+            for seed in range(scale.seeds)
+            for share in SHARES
+        ]
+        ended = in_parallel(trials, *_divided(kind, sequences), scale.jobs)
+        for seed in range(scale.seeds):
+            mine = [end for end in ended if end.trial.seed == seed]
+            found.append({"corpus": f"{name} ({kind})", "seed": seed, **_soonest(mine)})
     return found
 
 
-def _soonest(
-    course: DecoderConfig, rows: Batches, kept: Batches, seed: int, best: dict[str, Any]
-) -> dict[str, Any]:
-    """Give Muon fewer and fewer steps, until it does not reach the target any more."""
-    model = course.changed(positions=Rotary())
-    muon = Optimiser(kind="muon", learning_rate=3e-3, matrix_learning_rate=1e-2)
-    reached: dict[str, Any] = {"muon_steps": None, "ratio_of_steps": None, "ratio_of_seconds": None}
-    for share in SHARES:
-        trial = _trained(model, rows, kept, best["steps"] // share, seed, muon)
-        if trial["loss"] > best["loss"]:
-            break
-        reached = {
-            "muon_steps": trial["steps"],
-            "ratio_of_steps": best["steps"] / trial["steps"],
-            "ratio_of_seconds": best["seconds"] / trial["seconds"],
-        }
-    return reached
+def _soonest(ended: list[End]) -> dict[str, Any]:
+    """Compare AdamW's best end with the fewest steps in which Muon gets there."""
+    muon = [end for end in ended if end.trial.optimiser.kind == "muon"]
+    best = min((end for end in ended if end not in muon), key=lambda end: end.loss)
+    reaching = [end for end in muon if end.loss <= best.loss]
+    soonest = min(reaching, key=lambda end: end.trial.steps, default=None)
+    return {
+        "target_loss": best.loss,
+        "adamw_rate": best.trial.optimiser.learning_rate,
+        "adamw_steps": best.trial.steps,
+        "adamw_processor_seconds": best.processor_seconds,
+        "muon_loss_after_steps": {end.trial.steps: end.loss for end in muon},
+        "muon_steps": soonest and soonest.trial.steps,
+        "muon_processor_seconds": soonest and soonest.processor_seconds,
+        "ratio_of_steps": soonest and best.trial.steps / soonest.trial.steps,
+        "ratio_of_processor_seconds": soonest
+        and best.processor_seconds / soonest.processor_seconds,
+    }
 
 
-def _trained(
-    model: DecoderConfig, rows: Batches, kept: Batches, steps: int, seed: int, optimiser: Optimiser
-) -> dict[str, Any]:
+def precision_part(corpora: dict[str, Any], scale: Scale) -> list[dict[str, Any]]:
+    """Return the losses of the same training in float32 and in bfloat16, for each seed."""
+    found = []
+    for kind, (name, sequences, vocabulary) in corpora.items():
+        model = shape(vocabulary, 0.0).changed(width=scale.width, positions=Rotary())
+        optimiser = Optimiser(learning_rate=2e-3)
+        trials = [
+            Trial(model, seed, scale.steps, optimiser, precision)
+            for seed in range(scale.seeds)
+            for precision in PRECISIONS
+        ]
+        ended = in_parallel(trials, *_divided(kind, sequences), scale.jobs)
+        for wide, narrow in zip(ended[::2], ended[1::2], strict=True):
+            apart = [abs(a - b) for a, b in zip(wide.curve, narrow.curve, strict=True)]
+            found.append(
+                {
+                    "corpus": f"{name} ({kind})",
+                    "seed": wide.trial.seed,
+                    "steps": wide.trial.steps,
+                    "held_out_loss_float32": wide.loss,
+                    "held_out_loss_bfloat16": narrow.loss,
+                    "bfloat16_is_higher_by": narrow.loss - wide.loss,
+                    "training_losses_apart_mean": statistics.mean(apart),
+                    "training_losses_apart_most": max(apart),
+                    "processor_seconds_float32": wide.processor_seconds,
+                    "processor_seconds_bfloat16": narrow.processor_seconds,
+                }
+            )
+    return found
+
+
+def _divided(kind: str, sequences: Sequences) -> tuple[Batches, Batches]:
+    """Return the batches to learn, and 300 texts that are held out."""
+    fitting = sequences.cut(WIDTH) if kind == "text" else sequences.without_longer(WIDTH)
+    order = shuffled(len(fitting), 99, 0)
+    rows = packed(fitting.take(order[300:]), width=WIDTH, rows=ROWS // 2)
+    return rows, packed(fitting.take(order[:300]), width=WIDTH, rows=ROWS)
+
+
+def in_parallel(trials: list[Trial], rows: Batches, kept: Batches, jobs: int) -> list[End]:
+    """Train each, `jobs` at a time, in forked processes of one thread; return their ends."""
+    torch.set_num_threads(1)
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), _inherit, (rows, kept))
+    with pool:
+        return list(pool.map(trained, trials))
+
+
+_inherited: list[Batches] = []
+"""In a forked process: the batches to learn, and those that are held out."""
+
+
+def _inherit(*batches: Batches) -> None:
+    _inherited[:] = batches
+
+
+def trained(trial: Trial) -> End:
+    """Train, and return the held-out loss at the end."""
+    rows, kept = _inherited
     config = TrainingConfig(
-        model=model,
-        steps=steps,
-        seed=seed,
-        optimiser=optimiser,
-        schedule=Schedule(warmup=max(steps // 20, 2)),
-        save_every=steps,
-        evaluate_every=steps,
+        model=trial.model,
+        steps=trial.steps,
+        seed=trial.seed,
+        optimiser=trial.optimiser,
+        schedule=Schedule(warmup=max(trial.steps // 20, 2)),
+        save_every=trial.steps,
+        evaluate_every=trial.steps,
+        log_every=1,
         tensorboard=False,
-        compute=Compute(precision="bfloat16", lanes=CORES, compile=False),
+        compute=Compute(precision=trial.precision, lanes=1, compile=False),
     )
     with tempfile.TemporaryDirectory() as place:
-        hooks = Hooks(evaluate=held_out_loss(kept))
-        result = train(config, rows, Path(place) / "run", hooks=hooks)
+        run = Path(place) / "run"
+        result = train(config, rows, run, hooks=Hooks(evaluate=held_out_loss(kept)))
+        curve = [line["loss"] for line in read_metrics(run) if "loss" in line]
     loss = result.evaluations[-1].values["loss"]
-    print(f"  {optimiser.kind} {optimiser.learning_rate:g}: {steps} steps, loss {loss:.4f}")
-    return {"loss": loss, "steps": steps, "seconds": result.seconds}
+    print(
+        f"  {trial.optimiser.kind} {trial.optimiser.learning_rate:g}, {trial.precision}, "
+        f"seed {trial.seed}: {trial.steps} steps, loss {loss:.4f}, "
+        f"{result.processor_seconds:.0f} s of a processor",
+        flush=True,
+    )
+    return End(trial, loss, result.processor_seconds, curve)
 
 
 def shown(title: str, rows: list[dict[str, Any]]) -> None:
@@ -365,34 +473,54 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tatoeba", type=Path, help="pairs; default: the phrasebook")
     parser.add_argument("--wiki", type=Path, help="a text a line; default: the biographies")
-    parts = ("rows", "loop", "target", "checkpoint")
+    parts = ("rows", "loop", "target", "precision", "checkpoint")
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=300, help="of AdamW, towards the target")
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--width", type=int, default=128, help="of the model of `target`")
+    parser.add_argument("--steps", type=int, default=300, help="of `target` and `precision`")
+    parser.add_argument("--seeds", type=int, default=2, help="of `target` and `precision`")
+    parser.add_argument("--width", type=int, default=128, help="of their model")
+    parser.add_argument("--jobs", type=int, default=CORES, help="how many of them at a time")
+    parser.add_argument(
+        "--corpora", nargs="+", choices=("pairs", "text"), default=["pairs", "text"]
+    )
     given = parser.parse_args()
     torch.set_num_threads(CORES)
-    corpora = {"pairs": read("phrasebook", given.tatoeba), "text": read("biographies", given.wiki)}
+    scale = Scale(given.steps, given.seeds, given.width, given.jobs)
+    files = {"pairs": ("phrasebook", given.tatoeba), "text": ("biographies", given.wiki)}
+    needed = {"pairs", "text"} if {"rows"} & set(given.parts) else set(given.corpora)
+    needed |= {"text"} if {"loop", "checkpoint"} & set(given.parts) else set()
+    corpora = {kind: read(*files[kind]) for kind in files if kind in needed}
+    chosen = {kind: corpora[kind] for kind in given.corpora}
+    makers: dict[str, Callable[[], Any]] = {
+        "rows": lambda: rows_part(corpora, given.rounds),
+        "loop": lambda: loop_part(*corpora["text"][1:], given.rounds),
+        "target": lambda: target_part(chosen, scale),
+        "precision": lambda: precision_part(chosen, scale),
+        "checkpoint": lambda: checkpoint_part(corpora["text"][1], given.rounds),
+    }
+    made = {}
+    for part in given.parts:
+        made[part] = makers[part]()
+        shown(part, made[part] if isinstance(made[part], list) else [made[part]])
+        store(part, made[part])
+    print(json.dumps(made))
+
+
+def store(part: str, found: Any) -> None:
+    """Write one part beside the others, which stay as they are; so do rows of other corpora."""
     record = json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {}
+    if part in ("target", "precision"):
+        here = {row["corpus"] for row in found}
+        found = [row for row in record.get(part, []) if row["corpus"] not in here] + found
     machine = examine()
     record |= {
         "question": "What does the training loop gain over the course's, and what does it cost?",
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "machine": {"cpu": machine.cpu, "cores": machine.cores, "features": machine.cpu_features},
         "torch": torch.__version__,
+        part: found,
     }
-    makers: dict[str, Callable[[], Any]] = {
-        "rows": lambda: rows_part(corpora, given.rounds),
-        "loop": lambda: loop_part(*corpora["text"][1:], given.rounds),
-        "target": lambda: target_part(corpora, given.steps, given.seeds, given.width),
-        "checkpoint": lambda: checkpoint_part(corpora["text"][1], given.rounds),
-    }
-    for part in given.parts:
-        record[part] = makers[part]()
-        shown(part, record[part] if isinstance(record[part], list) else [record[part]])
-        RESULTS.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps({part: record[part] for part in given.parts}))
+    RESULTS.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
