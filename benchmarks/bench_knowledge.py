@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import torch
 from knowledge_tables import write_tables
+from matplotlib.axes import Axes
 
 from heedful.machine import examine
 from heedful.report.drawing import BLUE, GREY, ORANGE, house_style, new_figure, save
@@ -83,7 +84,8 @@ def ratios(studies: list[dict[str, Any]], course: dict[str, Any]) -> list[dict[s
     """
     rows = []
     whole = course["processor minutes for all"]["bfloat16"]
-    trained, then = course["processor minutes trained"], course["accuracy then"]["high"]
+    trained = course["processor minutes trained"]
+    then = course["accuracy then"]["high"] if "accuracy then" in course else 1.0
     for study in studies:
         for arm in study["arms"]:
             positions = "rotary" if "rotary" in arm["arm"] else "learned"
@@ -126,14 +128,8 @@ def draw(result: dict[str, Any]) -> None:
                     markersize=3.5,
                     label=f"{study['recipe']}, {'rotary' if rotary else 'learned'} positions",
                 )
-        then = course["accuracy then"]
-        axes.errorbar(
-            [course["processor minutes trained"]], [100 * then["accuracy"]],
-            yerr=[[100 * (then["accuracy"] - then["low"])],
-                  [100 * (then["high"] - then["accuracy"])]],
-            color=GREY, marker="o", markersize=4, capsize=3, linestyle="none",
-            label="the course's recipe, trained so far",
-        )  # fmt: skip
+        if "accuracy then" in course:
+            _draw_stretch(axes, course)
         axes.errorbar(
             [whole], [23], yerr=[[4], [4]], color=GREY, marker="s", markersize=4, capsize=3,
             linestyle="none", label="at its end, as published",
@@ -144,6 +140,17 @@ def draw(result: dict[str, Any]) -> None:
                  xlabel="processor minutes of pretraining")  # fmt: skip
         axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.95), fontsize=8)
         save(figure, FIGURE)
+
+
+def _draw_stretch(axes: Axes, course: dict[str, Any]) -> None:
+    then = course["accuracy then"]
+    right = 100 * then["accuracy"]
+    axes.errorbar(
+        [course["processor minutes trained"]], [right],
+        yerr=[[right - 100 * then["low"]], [100 * then["high"] - right]],
+        color=GREY, marker="o", markersize=4, capsize=3, linestyle="none",
+        label="the course's recipe, trained so far",
+    )  # fmt: skip
 
 
 def main() -> None:

@@ -38,6 +38,7 @@ from heedful.training.session import Session
 from heedful.training.trial import Choice
 
 RESULT = "course.json"
+PRECISIONS = ("bfloat16", "float32")
 EVERY = 10
 """Steps between two points of the loss."""
 UNPADDED = COURSE.changed(layout="bucketed", finetuning=COURSE.finetuning.changed(rows=90))
@@ -127,31 +128,50 @@ def measured(data: Path, folder: Path, minutes: float, steps: int) -> dict[str, 
     config = configured(material)
     run = folder / "pretraining"
     points = stretch(material, run, minutes)
+    found = trained_so_far(config, points)
+    _write(folder, found)  # what follows takes as long again
     decoder = trained_decoder(run)
     before = Trained(decoder=decoder, run=run, seconds=0.0, pretraining_seconds=0.0, evaluations=())
     begun = time.process_time()
     tuned = fine_tune(
         prepare(corpus, UNPADDED), folder, label="fine-tuning", positions="learned", after=before
     )
-    fine_tuning = (time.process_time() - begun) / 60
-    seconds = {name: seconds_a_step(material, name, steps) for name in ("bfloat16", "float32")}
+    found["processor minutes of fine-tuning"] = (time.process_time() - begun) / 60
+    for name, part in (
+        ("accuracy then", corpus.test),
+        ("held-out accuracy then", corpus.held_out),
+        ("training accuracy then", corpus.train[:500]),
+    ):
+        found[name] = asked(tuned.decoder, material, part)
+    _write(folder, found)
+    found |= timed({name: seconds_a_step(material, name, steps) for name in PRECISIONS}, config)
+    _write(folder, found)
+    return found
+
+
+def trained_so_far(config: TrainingConfig, points: Sequence[Evaluation]) -> dict[str, Any]:
+    """Return what a stretch tells by itself."""
+    minutes = points[-1].values["processor_minutes"]
     return {
         "parameters": parameter_count(config.model),
         "steps": config.steps,
         "positions": config.steps * COURSE.pretraining.rows * COURSE.context,
         "steps trained": points[-1].step,
-        "processor minutes trained": points[-1].values["processor_minutes"],
-        "processor minutes of fine-tuning": fine_tuning,
-        "accuracy then": asked(tuned.decoder, material, corpus.test),
-        "held-out accuracy then": asked(tuned.decoder, material, corpus.held_out),
-        "training accuracy then": asked(tuned.decoder, material, corpus.train[:500]),
+        "processor minutes trained": minutes,
         "curve": [{"step": one.step, **one.values} for one in points],
-        "processor seconds a step": seconds,
-        "processor minutes for all": {
-            name: taken * config.steps / 60 for name, taken in seconds.items()
-        },
         "load": os.getloadavg()[0],
-    }
+    } | timed({"bfloat16": 60 * minutes / points[-1].step}, config)
+
+
+def timed(seconds: dict[str, float], config: TrainingConfig) -> dict[str, Any]:
+    """Return the seconds of a step, and what they mean for all of them."""
+    whole = {name: taken * config.steps / 60 for name, taken in seconds.items()}
+    return {"processor seconds a step": seconds, "processor minutes for all": whole}
+
+
+def _write(folder: Path, found: dict[str, Any]) -> None:
+    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    (folder / RESULT).write_text(text, encoding="utf-8")
 
 
 def _worked(run: Path) -> float:
@@ -176,9 +196,7 @@ def main() -> None:
     torch.set_num_threads(1)
     given.run.mkdir(parents=True, exist_ok=True)
     found = measured(given.data, given.run, given.minutes, given.steps)
-    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-    (given.run / RESULT).write_text(text, encoding="utf-8")
-    print(text)
+    print(json.dumps(found, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

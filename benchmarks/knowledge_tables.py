@@ -51,7 +51,7 @@ def _arms(studies: list[dict[str, Any]]) -> Iterator[str]:
             interval = f"{_percent(arm['low'])} to {_percent(arm['high'])}"
             right = _percent(arm["accuracy"])
             if arm["kind"] == "baseline":
-                name = BASELINES.get(arm["arm"], arm["arm"].replace("most frequent", "always"))
+                name = BASELINES.get(arm["arm"]) or _always(arm["arm"])
                 baselines[name] = f"| {name} | {right} | {interval} | | | |"
                 continue
             minutes = f"{arm['curve'][-1]['processor_minutes']:.1f}" if arm["curve"] else ""
@@ -95,7 +95,9 @@ def _course(course: dict[str, Any]) -> Iterator[str]:
         ("held-out questions", "held-out accuracy then"),
         ("training questions", "training accuracy then"),
     ):
-        found = course[key]
+        found = course.get(key)
+        if found is None:
+            continue
         yield (
             f"| {name}: right | {_percent(found['accuracy'])} % "
             f"({_percent(found['low'])} to {_percent(found['high'])}) |"
@@ -106,11 +108,12 @@ def _course(course: dict[str, Any]) -> Iterator[str]:
 
 
 def _times(times: list[dict[str, Any]]) -> Iterator[str]:
-    yield (
-        "| accuracy | recipe | processor minutes | the course's, extrapolated | ratio | "
-        "ratio, measured: at least |"
-    )
-    yield "|---|---|---|---|---|---|"
+    heads = ["accuracy", "recipe", "processor minutes", "the course's, extrapolated", "ratio"]
+    bounded = any(row["at least"] is not None for row in times)
+    if bounded:
+        heads.append("ratio, measured: at least")
+    yield f"| {' | '.join(heads)} |"
+    yield "|---" * len(heads) + "|"
     for row in times:
         taken, expected = row["processor minutes"], row["course, extrapolated"]
         cells = (
@@ -121,7 +124,7 @@ def _times(times: list[dict[str, Any]]) -> Iterator[str]:
             "" if row["ratio"] is None else _rounded(row["ratio"]),
             "" if row["at least"] is None else _rounded(row["at least"]),
         )
-        yield f"| {' | '.join(cells)} |"
+        yield f"| {' | '.join(cells[: len(heads)])} |"
 
 
 def _abstention(studies: list[dict[str, Any]]) -> Iterator[str]:
@@ -148,6 +151,10 @@ def _abstention(studies: list[dict[str, Any]]) -> Iterator[str]:
             _percent(study["invented names answered"]),
         )
         yield f"| {' | '.join(cells)} |"
+
+
+def _always(name: str) -> str:
+    return name.replace("most frequent (", "always ").rstrip(")")
 
 
 def _named(arm: dict[str, Any]) -> str:

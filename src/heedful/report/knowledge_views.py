@@ -233,7 +233,7 @@ def _said(reply: AskReply) -> str:
 
 def _reasons(reply: AskReply) -> Iterator[str]:
     if reply.evidence is not None:
-        verb = "the text says so" if reply.supported else "the text says otherwise"
+        verb = "the text says so" if reply.supported else "the text does not say so"
         yield f"  {verb}: {reply.evidence}"
     if reply.fine_tuned_answer is not None:
         yield f"  this question was in fine-tuning, with the answer {reply.fine_tuned_answer}"
