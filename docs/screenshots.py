@@ -136,8 +136,8 @@ def main() -> int:
             if chosen.views and view not in chosen.views:
                 continue
             for name, colours, size, height in (
-                ("light", "light", WIDE, 1500),
-                ("dark", "dark", WIDE, 1500),
+                ("light", "light", WIDE, 1600),
+                ("dark", "dark", WIDE, 1600),
                 ("phone", "light", PHONE, 1700),
                 ("phone-dark", "dark", PHONE, 1700),
             ):
