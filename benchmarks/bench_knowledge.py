@@ -132,10 +132,10 @@ def draw(result: dict[str, Any]) -> None:
             _draw_stretch(axes, course)
         axes.errorbar(
             [whole], [23], yerr=[[4], [4]], color=GREY, marker="s", markersize=4, capsize=3,
-            linestyle="none", label="at its end, as published",
+            linestyle="none", label="the course's recipe at its end, as published",
         )  # fmt: skip
         axes.plot([whole], [100 * PUBLISHED["rotary"]], color=GREY, marker="D", markersize=4,
-                  linestyle="none", label="at its end, rotary, as published")  # fmt: skip
+                  linestyle="none", label="the same, rotary, as published")  # fmt: skip
         axes.set(xscale="log", ylim=(0, 100), ylabel="exact matches on birth_dev, %",
                  xlabel="processor minutes of pretraining")  # fmt: skip
         axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.95), fontsize=8)
@@ -149,7 +149,7 @@ def _draw_stretch(axes: Axes, course: dict[str, Any]) -> None:
         [course["processor minutes trained"]], [right],
         yerr=[[right - 100 * then["low"]], [100 * then["high"] - right]],
         color=GREY, marker="o", markersize=4, capsize=3, linestyle="none",
-        label="the course's recipe, trained so far",
+        label="the course's recipe after its stretch",
     )  # fmt: skip
 
 
