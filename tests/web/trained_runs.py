@@ -15,7 +15,7 @@ from heedful.tokenization import bytes_of_utf8
 
 TRAINING = """
 steps = {steps}
-log_every = 1
+log_every = {log_every}
 tensorboard = false
 [model]
 preset = "tiny"
@@ -35,10 +35,10 @@ RECIPE = QUICK.changed(shape=Shape(width=16, layers=1, heads=2), pretraining=STA
 PEOPLE = embedded(24, exposures=1, phrasings=1, unseen_share=0.4, sentences=1)
 
 
-def written(folder: Path, name: str, steps: int) -> Path:
+def written(folder: Path, name: str, steps: int, log_every: int = 1) -> Path:
     """Write the settings of a training of the translator; return their file."""
     file = folder / f"{name}.toml"
-    file.write_text(TRAINING.format(steps=steps), encoding="utf-8")
+    file.write_text(TRAINING.format(steps=steps, log_every=log_every), encoding="utf-8")
     return file
 
 
