@@ -147,7 +147,7 @@ def _draw_stretch(axes: Axes, course: dict[str, Any]) -> None:
     right = 100 * then["accuracy"]
     axes.errorbar(
         [course["processor minutes trained"]], [right],
-        yerr=[[right - 100 * then["low"]], [100 * then["high"] - right]],
+        yerr=[[max(right - 100 * then["low"], 0.0)], [100 * then["high"] - right]],
         color=GREY, marker="o", markersize=4, capsize=3, linestyle="none",
         label="the course's recipe after its stretch",
     )  # fmt: skip
