@@ -135,7 +135,7 @@ def draw(result: dict[str, Any]) -> None:
             linestyle="none", label="the course's recipe at its end, as published",
         )  # fmt: skip
         axes.plot([whole], [100 * PUBLISHED["rotary"]], color=GREY, marker="D", markersize=4,
-                  linestyle="none", label="the same, rotary, as published")  # fmt: skip
+                  linestyle="none", label="the course's, rotary, as published")  # fmt: skip
         axes.set(xscale="log", ylim=(0, 100), ylabel="exact matches on birth_dev, %",
                  xlabel="processor minutes of pretraining")  # fmt: skip
         axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.95), fontsize=8)
