@@ -86,7 +86,9 @@ def test_exact_and_sampled_agree(seed: int, beta: float) -> None:
     exact, drawn = study.exact, study.sampled
     assert exact is not None
     assert exact.covariance is not None
-    se = np.hypot(drawn.mean_se, exact.certified_error)
+    # Draws that all miss a rare event cannot know how much they vary; the exact figure does.
+    spread = np.maximum(drawn.mean_se, exact.std / math.sqrt(4_000))
+    se = np.hypot(spread, exact.certified_error)
     assert np.all(np.abs(exact.mean - drawn.mean) <= 5 * se)
     # Wilson's interval is a 95 % one; twice as wide, it is left with odds of 1e-4.
     width = drawn.failure_high - drawn.failure_low

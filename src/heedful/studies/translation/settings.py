@@ -140,9 +140,9 @@ class StudySettings(Settings):
     vocabulary: PositiveInt = 2_000
     """Ids of the byte pairs that both arms share."""
     shape: Shape = Shape()
-    scratch: Learning = Learning(steps=600)
-    pretraining: Learning = Learning(steps=250, columns=2_048)
-    fine_tuning: Learning = Learning(steps=600)
+    scratch: Learning = Learning(steps=400)
+    pretraining: Learning = Learning(steps=200, columns=2_048)
+    fine_tuning: Learning = Learning(steps=400)
     restoring: bool = True
     """Whether pretraining restores jumbled sentences of the target language; else it only
     continues them."""
