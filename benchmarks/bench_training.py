@@ -145,7 +145,7 @@ def compare(size: str, family: str, dropout: float, given: argparse.Namespace) -
     seconds = race(contenders, given.rounds)
     counted = rows * width
     operations = flops_per_token(config, width, training=True) * counted
-    peak = max(peak_flops() for _ in range(5))
+    peak = peak_flops("float32", torch.get_num_threads())
     best = min(seconds["one lane"], seconds[LANES])
     best_peer = min(peers, key=lambda peer: seconds[peer.__name__]).__name__
     return {
