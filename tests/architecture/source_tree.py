@@ -30,7 +30,8 @@ def rooms() -> list[str]:
 def repository_files() -> list[Path]:
     """Return the text files that belong to the repository, found without asking git."""
     folders = ["src", "tests", "docs", "benchmarks", ".ci"]
-    found = [path for path in ROOT.iterdir() if path.is_file()]
+    # In a git worktree, .git is a file that names its repository.
+    found = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
     for folder in folders:
         found += [path for path in (ROOT / folder).rglob("*") if path.is_file()]
     return sorted(
