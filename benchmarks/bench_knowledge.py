@@ -32,7 +32,7 @@ from knowledge_tables import write_tables
 from matplotlib.axes import Axes
 
 from heedful.machine import examine
-from heedful.report.drawing import BLUE, GREY, ORANGE, house_style, new_figure, save
+from heedful.views.drawing import BLUE, GREY, ORANGE, house_style, new_figure, save
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "knowledge.json"

@@ -47,7 +47,6 @@ from heedful.data.sequences import Sequences
 from heedful.machine import examine
 from heedful.model import Decoder, DecoderConfig, parameter_count, preset
 from heedful.model.config import Dropout, Rotary
-from heedful.report.terminal import table
 from heedful.studies.text_training import prepare
 from heedful.training import Compute, Hooks, Optimiser, Schedule, TrainingConfig, train
 from heedful.training.checkpoint import save
@@ -57,6 +56,7 @@ from heedful.training.feed import IGNORE, Feed, rows_of
 from heedful.training.metrics import read_metrics
 from heedful.training.session import Session
 from heedful.training.trial import Choice
+from heedful.views.terminal import table
 
 RESULTS = Path(__file__).parent / "results" / "loop.json"
 CORES = len(os.sched_getaffinity(0))

@@ -31,11 +31,11 @@ from rich.console import Console
 from heedful.machine import examine
 from heedful.model import DecoderConfig, flops_per_token, preset
 from heedful.model.config import Dropout
-from heedful.report.terminal import table
 from heedful.training import Compute, Schedule, TrainingConfig
 from heedful.training.distribution import Alone
 from heedful.training.session import Session
 from heedful.training.trial import Choice, peak_flops
+from heedful.views.terminal import table
 
 RESULTS = Path(__file__).parent / "results" / "training.json"
 CORES = len(os.sched_getaffinity(0))

@@ -32,7 +32,7 @@ from heedful.model import Decoder, load, write_folder
 from heedful.model.families import FAMILIES
 from heedful.model.safetensors_files import read_json
 from heedful.model.slots import slots_of
-from heedful.report.terminal import table
+from heedful.views.terminal import table
 
 RESULTS = Path(__file__).parent / "results" / "parity.json"
 SMALL = {"vocab_size": 101, "hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 3,

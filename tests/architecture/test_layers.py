@@ -12,7 +12,7 @@ OPTIONAL = (
     "torch", "tokenizers", "safetensors", "gguf", "sacrebleu", "torchmetrics", "tensorboard",
     "fastapi", "uvicorn", "transformers", "dask", "distributed",
 )  # fmt: skip
-CORE = ("attention", "positions", "claims", "report", "cli")
+CORE = ("attention", "positions", "claims", "views", "cli")
 HEAVY = ("torch", "transformers", "scipy", "numpy", "matplotlib", "sympy", "pandas", "fastapi")
 
 IMPORT_WITHOUT = """

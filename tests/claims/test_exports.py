@@ -20,9 +20,9 @@ from heedful.claims.exports import COLUMNS, csv_text, decisive, junit_text
 from heedful.claims.sheet import load_sheet
 from heedful.claims.sheet_writing import toml_lines
 from heedful.claims.verdict import Counterexample, Evidence, Repair, Verdict, Word
-from heedful.report.claims_page import claims_page
-from heedful.report.claims_views import check_tables, explanation_tables, verdict_figure
-from heedful.report.terminal import print_all
+from heedful.views.claims_page import claims_page
+from heedful.views.claims_views import check_tables, explanation_tables, verdict_figure
+from heedful.views.terminal import print_all
 
 NASTY = "<script>alert(1)</script> & [red]x[/red] \"'{{ 7 * 7 }} \\ =1+1"
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from heedful.attention import attend, orthonormal
-from heedful.report.exploration_section import exploration_section
-from heedful.report.page import section_html
 from heedful.studies.exploration import Exploration, explore
+from heedful.views.exploration_section import exploration_section
+from heedful.views.page import section_html
 
 
 @pytest.fixture(scope="module")

@@ -32,9 +32,9 @@ def ask(
         echo "Where was Alda Macalworth born?" | heed ask study-knowledge
     """
     asked = _questions(questions, file)
-    from heedful.report.knowledge_views import ask_tables
     from heedful.studies.knowledge.ask_record import AskReplies
     from heedful.studies.knowledge.asking import Asker
+    from heedful.views.knowledge_views import ask_tables
 
     replies = Asker(run).ask(asked)
     show(AskReplies(run=str(run), replies=tuple(replies)), ask_tables, json=json)

@@ -52,7 +52,7 @@ def attend_command(
     from heedful.attention import attend
     from heedful.attention import causal as causal_mask
     from heedful.attention.reading import Reading
-    from heedful.report.reading_views import reading_figure, reading_tables
+    from heedful.views.reading_views import reading_figure, reading_tables
 
     check_figure_path(figure)
     key_rows = keys.array()

@@ -73,7 +73,7 @@ def check(
 
 def _once(checker: Checker, sheets: list[Sheet], exports: Exports, *, json: bool) -> int:
     from heedful.cli.progress import progress
-    from heedful.report.claims_views import check_tables
+    from heedful.views.claims_views import check_tables
 
     with progress("judging claims") as step:
         report = checker.check(sheets, step)
@@ -145,8 +145,8 @@ def _check_exports(exports: Exports) -> None:
 
 def _export(report: CheckReport, exports: Exports) -> None:
     from heedful.claims.exports import csv_text, junit_text
-    from heedful.report.claims_page import claims_page
-    from heedful.report.drawing import write_whole
+    from heedful.views.claims_page import claims_page
+    from heedful.views.drawing import write_whole
 
     writers = {"junit": junit_text, "csv": csv_text, "html": claims_page}
     for kind, path in exports.items():

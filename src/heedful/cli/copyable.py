@@ -35,7 +35,7 @@ def copyable_command(
     """
     from heedful.attention import copyable
     from heedful.cli.progress import progress
-    from heedful.report.copyable_views import copyable_figure, copyable_tables
+    from heedful.views.copyable_views import copyable_figure, copyable_tables
 
     check_figure_path(figure)
     rows = keys.array()

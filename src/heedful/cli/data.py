@@ -116,7 +116,7 @@ def inspect(
     check_figure_path(figure)
     from heedful.data.inspection import inspect_corpora
     from heedful.data.reading import read_corpora
-    from heedful.report.data_views import inspection_figure, inspection_tables
+    from heedful.views.data_views import inspection_figure, inspection_tables
 
     record = inspect_corpora(read_corpora(paths, reading.reading(limits)), examples)
     show(record, inspection_tables, json=json)
@@ -146,7 +146,7 @@ def get(
     """
     from heedful.cli.progress import progress
     from heedful.data.downloads import fetch_corpus
-    from heedful.report.data_views import fetched_data_tables
+    from heedful.views.data_views import fetched_data_tables
 
     with progress(f"fetching {name}") as step:
         record = fetch_corpus(name, to, step)

@@ -143,7 +143,7 @@ def heads(
     """
     from heedful.attention import design_heads, error_curves
     from heedful.cli.progress import progress
-    from heedful.report.heads_views import heads_figure, heads_tables
+    from heedful.views.heads_views import heads_figure, heads_tables
 
     check_figure_path(figure)
     rows = keys.array()
@@ -206,7 +206,7 @@ def kqv(
     """
     from heedful.attention import design_kqv
     from heedful.attention.arrays import number_of
-    from heedful.report.sequence_views import sequence_figure, sequence_tables
+    from heedful.views.sequence_views import sequence_figure, sequence_tables
 
     check_figure_path(figure)
     scale_value: Any = scale if scale == "sqrt_d" else number_of("--scale", scale)
@@ -225,7 +225,7 @@ def kqv(
 def _four_vectors(form: str, norm: float, tolerance: float, scale: Any) -> SequenceDesign:
     """Answer the four-vector problem, and what becomes of it without matrices."""
     from heedful.attention import design_kqv, four_vector_problem, try_additions
-    from heedful.report.sequence_views import FourVectorsDesign
+    from heedful.views.sequence_views import FourVectorsDesign
 
     four = four_vector_problem(norm=norm)
 
@@ -243,7 +243,7 @@ def _four_vectors(form: str, norm: float, tolerance: float, scale: Any) -> Seque
 
 
 def _answer(made: Design, keys: Any, *, json: bool, figure: Path | None) -> int:
-    from heedful.report.design_views import design_figure, design_tables
+    from heedful.views.design_views import design_figure, design_tables
 
     show(made, lambda record: design_tables(record, keys), json=json)
     if not made.feasible:

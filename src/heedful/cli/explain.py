@@ -36,7 +36,7 @@ def explain(
     from heedful.claims.limits import Limits
     from heedful.claims.runner import Checker
     from heedful.cli.progress import progress
-    from heedful.report.claims_views import explanation_tables, verdict_figure
+    from heedful.views.claims_views import explanation_tables, verdict_figure
 
     check_figure_path(figure)
     sheets = find_sheets(sheet) if sheet else catalog()

@@ -34,8 +34,8 @@ def export(
         heed export runs/phrasebook --to hf translator
         heed export runs/phrasebook --to heedful translator
     """
-    from heedful.report.model_views import export_tables
     from heedful.studies.exporting import export as written
+    from heedful.views.model_views import export_tables
 
     show(written(run, folder, to=to, dtype=dtype), export_tables, json=json)
     return 0

@@ -18,8 +18,8 @@ from heedful.errors import ConfigError, InputError
 if TYPE_CHECKING:
     from heedful.generation import GenerationResult, Method
     from heedful.model import Checkpoint
-    from heedful.report.generation_views import GeneratedTexts
     from heedful.tokenization import Tokenizer
+    from heedful.views.generation_views import GeneratedTexts
 else:  # these classes live beside torch, which is loaded only when a model is opened
     Checkpoint = GenerationResult = GeneratedTexts = Method = Tokenizer = Any
 
@@ -143,7 +143,7 @@ def generate(
         raise InputError("prompt", "is missing", way_out='for instance: heed generate MODEL "Once"')
     checkpoint = source.open(model)
     from heedful.generation import Stops
-    from heedful.report.generation_views import generation_tables, running_text
+    from heedful.views.generation_views import generation_tables, running_text
 
     method = choice.method()
     if stream:
@@ -211,7 +211,7 @@ def _encoded(checkpoint: Checkpoint, prompts: tuple[str, ...]) -> tuple[Tokenize
 def _as_texts(
     model: str, tokenizer: Tokenizer, prompts: tuple[str, ...], result: GenerationResult
 ) -> GeneratedTexts:
-    from heedful.report.generation_views import GeneratedText, GeneratedTexts
+    from heedful.views.generation_views import GeneratedText, GeneratedTexts
 
     def told(row: tuple[int, ...], one: Any) -> GeneratedText:
         return GeneratedText(

@@ -15,7 +15,7 @@ from heedful.cli.progress import progress
 from heedful.errors import InputError, MissingPartError
 
 if TYPE_CHECKING:
-    from heedful.report.lab_record import PartRecord
+    from heedful.views.lab_record import PartRecord
 
 
 def lab(
@@ -63,7 +63,7 @@ def lab(
         heed lab --corpus train.fr train.en --only translation heads
         heed lab --fresh --json
     """
-    from heedful.report.lab_record import (
+    from heedful.views.lab_record import (
         LabRecord,
         finished_part,
         keep_part,

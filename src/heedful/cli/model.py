@@ -61,7 +61,7 @@ def info(path: Path, source: SourceFlags = DEFAULT_SOURCE, *, json: JsonFlag = F
     """
     checkpoint = source.open(path)
     from heedful.model.inspection import inspect_model
-    from heedful.report.model_views import info_tables
+    from heedful.views.model_views import info_tables
 
     show(inspect_model(checkpoint), info_tables, json=json)
     return 0
@@ -81,7 +81,7 @@ def verify(path: Path, source: SourceFlags = DEFAULT_SOURCE, *, json: JsonFlag =
     checkpoint = source.open(path)
     from heedful.cli.progress import progress
     from heedful.model.inspection import verify_model
-    from heedful.report.model_views import verification_tables
+    from heedful.views.model_views import verification_tables
 
     with progress("reading weights") as step:
         record = verify_model(checkpoint, step)
@@ -120,7 +120,7 @@ def convert(
     from heedful.cli.progress import progress
     from heedful.model import open_checkpoint, write_folder
     from heedful.model.inspection import inspect_model
-    from heedful.report.model_views import info_tables
+    from heedful.views.model_views import info_tables
 
     with progress("converting") as step:
         write_folder(
@@ -146,7 +146,7 @@ def get(name: str, *, json: JsonFlag = False) -> int:
     """
     from heedful.cli.progress import progress
     from heedful.model.published import fetch
-    from heedful.report.model_views import fetched_tables
+    from heedful.views.model_views import fetched_tables
 
     with progress(f"fetching {name}") as step:
         record = fetch(name, step)

@@ -66,7 +66,7 @@ def noise(
     """
     from heedful.attention import study_noise
     from heedful.attention.arrays import indices, number_of
-    from heedful.report.noise_views import NoiseComparison, noise_figure, noise_tables
+    from heedful.views.noise_views import NoiseComparison, noise_figure, noise_tables
 
     check_figure_path(figure)
     means = keys.array()

@@ -35,7 +35,7 @@ def show(
     if json:
         print(record.to_json())
         return
-    from heedful.report.terminal import print_all
+    from heedful.views.terminal import print_all
 
     print_all(tables(record))
 
@@ -63,7 +63,7 @@ def draw(record: AnyRecord, figure: Path | None, figure_of: Callable[[AnyRecord]
     """Write the figure of a record, if one was asked for."""
     if figure is None:
         return
-    from heedful.report.drawing import save
+    from heedful.views.drawing import save
 
     try:
         save(figure_of(record), figure)

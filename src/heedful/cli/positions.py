@@ -38,7 +38,7 @@ def positions(
         heed positions --kind learned --table model.safetensors:wpe.weight --json
     """
     from heedful.positions import positions_study
-    from heedful.report.positions_views import positions_figure, positions_tables
+    from heedful.views.positions_views import positions_figure, positions_tables
 
     check_figure_path(figure)
     rows = None

@@ -32,8 +32,8 @@ def runs(
         heed runs
         heed runs my-runs --json
     """
-    from heedful.report.training_views import list_tables
     from heedful.training import list_runs
+    from heedful.views.training_views import list_tables
 
     show(list_runs(folder), list_tables, json=json)
     return 0
@@ -49,8 +49,8 @@ def compare(first: RunPath, second: RunPath, *, json: JsonFlag = False) -> int:
 
         heed runs compare runs/adamw runs/muon
     """
-    from heedful.report.training_views import comparison_tables
     from heedful.training import compare_runs
+    from heedful.views.training_views import comparison_tables
 
     show(compare_runs(first, second), comparison_tables, json=json)
     return 0

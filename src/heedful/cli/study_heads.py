@@ -64,9 +64,9 @@ def heads(
 
     from heedful.cli.progress import long_progress
     from heedful.errors import InputError
-    from heedful.report.heads_figures import heads_map
-    from heedful.report.heads_tables import heads_study_tables
     from heedful.studies.heads import QUICK, QUICK_EFFORT, Amount, Effort, Plan, study_heads
+    from heedful.views.heads_figures import heads_map
+    from heedful.views.heads_tables import heads_study_tables
 
     check_figure_path(figure)
     for name, value, least in (

@@ -65,9 +65,9 @@ def knowledge(
     """
     _check(pretrain, train, dev, minutes, steps, seeds, error_rate, seed)
     prepare_folder(output)
-    from heedful.report.knowledge_views import knowledge_tables
     from heedful.studies.knowledge.plans import plan_for
     from heedful.studies.knowledge.study import knowledge_study
+    from heedful.views.knowledge_views import knowledge_tables
 
     files = None if pretrain is None or train is None or dev is None else (pretrain, train, dev)
     corpus, plan = plan_for(
@@ -126,8 +126,8 @@ def _check(
 
 def _keep(record: KnowledgeStudy, output: Path) -> None:
     """Write a page with the section of the study alone."""
-    from heedful.report.knowledge_section import knowledge_section
-    from heedful.report.lab_record import PartRecord, write_report
+    from heedful.views.knowledge_section import knowledge_section
+    from heedful.views.lab_record import PartRecord, write_report
 
     section = knowledge_section(record, 60.0 * record.minutes, folder=str(output))
     try:

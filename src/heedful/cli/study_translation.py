@@ -85,9 +85,9 @@ def translation(
         heed study translation --model smollm2 --sizes 500 2000
         heed study translation --corpus train.fr train.en --test test.fr test.en
     """
-    from heedful.report.translation_section import study_tables
     from heedful.studies.translation.settings import QUICK, recipe_of, study_settings
     from heedful.studies.translation.study import run_study
+    from heedful.views.translation_section import study_tables
 
     asked: dict[str, Any] = {
         "corpus": _texts(corpus),
@@ -160,9 +160,9 @@ def prepare_folder(output: Path) -> None:
 
 def keep_study(record: TranslationStudy, output: Path) -> None:
     """Write the record, and a page with its section alone."""
-    from heedful.report.drawing import write_whole
-    from heedful.report.lab_record import PartRecord, write_report
-    from heedful.report.translation_section import translation_section
+    from heedful.views.drawing import write_whole
+    from heedful.views.lab_record import PartRecord, write_report
+    from heedful.views.translation_section import translation_section
 
     section = translation_section(record, 60.0 * record.minutes)
     try:

@@ -116,7 +116,7 @@ def _with_files(
 
 def finish(result: TrainingResult, made: TextTraining, *, json: bool) -> int:
     """Write the model of a finished run, show how it ended, and return the exit code."""
-    from heedful.report.training_views import result_tables
+    from heedful.views.training_views import result_tables
 
     if result.weights_sha256:  # of several processes, the first one
         if result.finished:

@@ -121,12 +121,12 @@ def _show_texts(
     shown: ShowFlags,
     figure: Path | None,
 ) -> None:
-    from heedful.report.translation_views import (
+    from heedful.studies.translation.alignment import align
+    from heedful.views.translation_views import (
         TranslatedTexts,
         alignment_figure,
         translation_tables,
     )
-    from heedful.studies.translation.alignment import align
 
     for place, one in enumerate(found, start=1):
         if one.problem:
@@ -186,7 +186,7 @@ class _Wishes:
             return [json_library.dumps(record, ensure_ascii=False, allow_nan=False)]
         if not self.columns:
             return [one.text]
-        from heedful.report.translation_views import tabbed_lines
+        from heedful.views.translation_views import tabbed_lines
 
         return tabbed_lines(one, self.number, alignment, aligned=self.shown.alignment)
 

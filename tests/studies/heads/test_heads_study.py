@@ -9,14 +9,14 @@ import pytest
 
 from heedful.cli.main import main
 from heedful.errors import InputError
-from heedful.report.heads_figures import heads_map
-from heedful.report.heads_section import heads_section
-from heedful.report.heads_tables import heads_study_tables
-from heedful.report.page import section_html
-from heedful.report.terminal import print_all
 from heedful.studies.heads import Effort, HeadsStudy, Plan, open_subject, study_heads
 from heedful.studies.heads.sample import Amount, translation_run
 from heedful.studies.heads.small_models import CHANGES, base_run, train_one, training_of
+from heedful.views.heads_figures import heads_map
+from heedful.views.heads_section import heads_section
+from heedful.views.heads_tables import heads_study_tables
+from heedful.views.page import section_html
+from heedful.views.terminal import print_all
 
 TINY = Plan(seeds=2, order_seeds=1, steps=3, pairs=60, width=16)
 EFFORT = Effort(robustness=0.5, predictable=2.0, margins=6)

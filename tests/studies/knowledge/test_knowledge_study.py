@@ -14,8 +14,6 @@ from small_study import RECIPE, small_corpus, small_plan, small_study
 from heedful.cli.main import main
 from heedful.errors import InputError
 from heedful.model import Decoder
-from heedful.report.knowledge_section import knowledge_section
-from heedful.report.page import section_html
 from heedful.studies.knowledge.answers import SIGNALS, Answerer, answer_room, sequence_probability
 from heedful.studies.knowledge.asking import Asker
 from heedful.studies.knowledge.pipeline import StudyStoppedError, prepare, pretrain, seconds_trained
@@ -23,6 +21,8 @@ from heedful.studies.knowledge.records import KnowledgeStudy
 from heedful.studies.knowledge.storage import StoragePlan, storage_point
 from heedful.studies.knowledge.study import knowledge_study
 from heedful.training.hooks import Progress
+from heedful.views.knowledge_section import knowledge_section
+from heedful.views.page import section_html
 
 
 @pytest.fixture(scope="module")

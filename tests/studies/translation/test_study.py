@@ -11,14 +11,14 @@ from heedful.cli.main import main
 from heedful.data.phrasebook import phrasebook
 from heedful.errors import InputError
 from heedful.model import Decoder, preset, write_folder
-from heedful.report.lab_record import PartRecord
-from heedful.report.translation_section import study_tables, translation_section
 from heedful.studies.translation.corpora import read_study_corpus
 from heedful.studies.translation.records import ELSEWHERE, HERE, LONGER, SCRATCH, TranslationStudy
 from heedful.studies.translation.settings import StudySettings, study_settings
 from heedful.studies.translation.study import run_study
 from heedful.studies.translation.translator import Translator
 from heedful.tokenization import train_bpe
+from heedful.views.lab_record import PartRecord
+from heedful.views.translation_section import study_tables, translation_section
 
 LEARNING = {"steps": 4, "growth": 0.0, "columns": 512}
 TINY = {

@@ -1,0 +1,212 @@
+"""How a study of noisy keys is shown: exact beside sampled beside the limit, and as boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from rich.console import RenderableType
+
+from heedful.attention.noise_records import NoiseStudy
+from heedful.views.drawing import BLUE, GREEN, MARKER, ORANGE, house_style, new_figure
+from heedful.views.terminal import number, paragraph, table
+
+MOST_KEYS = 6
+"""Keys shown one by one: the noisy ones, those wanted, and those read most."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NoiseComparison(NoiseStudy):
+    """A study, and a second one of other heads over the same noisy keys."""
+
+    versus: NoiseStudy
+    """The study of the other heads."""
+
+    @classmethod
+    def of(cls, first: NoiseStudy, second: NoiseStudy) -> NoiseComparison:
+        """Put two studies side by side; the record reads as the first one."""
+        own = {field.name: getattr(first, field.name) for field in fields(NoiseStudy)}
+        return cls(**own, versus=second)
+
+
+def noise_tables(record: NoiseStudy) -> Iterator[RenderableType]:
+    """Yield the terminal view: the weights of the keys of interest, then how often it fails."""
+    studies = _studies(record)
+    keys = shown_keys(record)
+    title = "What noise does to " + " and ".join(heads_of(study) for study in studies)
+    made = table(title, "", *_headings(studies), left=(0,))
+    for key in keys:
+        made.add_row(f"α_{key} mean", *_weight_cells(studies, "mean", key))
+        made.add_row(f"α_{key} std", *_weight_cells(studies, "std", key), end_section=True)
+    for name, cells in _outcome_rows(studies):
+        made.add_row(name, *cells)
+    yield made
+    others = record.keys - len(keys)
+    if others:
+        rest = np.setdiff1d(np.arange(record.keys), keys)
+        mean = max(float(_best(study).mean[rest].max()) for study in studies)
+        keys_said = "key has" if others == 1 else f"{others} keys have each"
+        yield paragraph(f"The other {keys_said} a mean α of at most {number(mean)}.")
+    yield paragraph(
+        f"t = average value of the wanted keys; a draw fails when ‖c − t‖ > {number(record.radius)}"
+        f". Sampled: {record.sampled.draws:,} draws, ± one standard error."
+    )
+    for study in studies:
+        yield paragraph(_grounds(study, named=len(studies) > 1))
+
+
+def noise_figure(record: NoiseStudy) -> Figure:
+    """Draw the distribution of α for the keys of interest, one panel for each choice of heads."""
+    studies = _studies(record)
+    with house_style():
+        figure = new_figure(4.4 * len(studies) + (2.0 if len(studies) == 1 else 0.6), 3.7)
+        panels = figure.subplots(1, len(studies), sharey=True, squeeze=False)[0]
+        keys = shown_keys(record)
+        for axes, study in zip(panels, studies, strict=True):
+            _draw_boxes(axes, study, keys)
+            axes.set_title(f"{heads_of(study)}: fails {_percent(_best(study))}")
+        panels[0].set_ylabel(r"$\bar\alpha_i$ over the draws")
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=9)
+        return figure
+
+
+def heads_of(study: NoiseStudy) -> str:
+    """Name the heads of a study: `2 heads on 0, 1`, or `1 head on 0+1`.
+
+    (The text of each head is the combination of keys that its query points to.)
+    """
+    names = [name.replace(" ", "") for name in study.names]
+    shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+    return f"{study.heads} head{'s' if study.heads > 1 else ''} on {shown}"
+
+
+def shown_keys(record: NoiseStudy) -> list[int]:
+    """Return the keys of interest, ascending: noisy ones first, then those read most."""
+    read = np.max(
+        [np.maximum(_best(study).mean, study.noiseless) for study in _studies(record)], axis=0
+    )
+    most = [key for key in np.argsort(-read, kind="stable").tolist() if read[key] > 0.01]
+    return sorted(dict.fromkeys([*record.noisy[:MOST_KEYS], *most]))[:MOST_KEYS]
+
+
+def _studies(record: NoiseStudy) -> list[NoiseStudy]:
+    return [record, record.versus] if isinstance(record, NoiseComparison) else [record]
+
+
+def _best(study: NoiseStudy) -> Any:
+    return study.sampled if study.exact is None else study.exact
+
+
+def _headings(studies: list[NoiseStudy]) -> Iterator[str]:
+    for study in studies:
+        name = heads_of(study)  # stands above the widest of its three columns
+        yield from (
+            ("exact", "sampled", "β → ∞")
+            if len(studies) == 1
+            else ("\nexact", f"{name}\nsampled", "\nβ → ∞")
+        )
+
+
+def _weight_cells(studies: list[NoiseStudy], what: str, key: int) -> Iterator[str]:
+    for study in studies:
+        exact = "–" if study.exact is None else f"{getattr(study.exact, what)[key]:.4f}"
+        limit = "–" if study.limit is None else f"{getattr(study.limit, what)[key]:.4f}"
+        drawn = getattr(study.sampled, what)[key]
+        yield from (exact, f"{drawn:.4f} ± {getattr(study.sampled, what + '_se')[key]:.4f}", limit)
+
+
+def _outcome_rows(studies: list[NoiseStudy]) -> Iterator[tuple[str, list[str]]]:
+    fails, between, errors = [], [], []
+    for study in studies:
+        exact, sampled, limit = study.exact, study.sampled, study.limit
+        fails += [
+            "–" if exact is None else f"{exact.failure_probability:.4f}",
+            f"{sampled.failure_probability:.4f}",
+            "–" if limit is None else _four(limit.failure_probability),
+        ]
+        between += ["", f"{sampled.failure_low:.4f}…{sampled.failure_high:.4f}", ""]
+        squared = None if exact is None else exact.mean_squared_error
+        errors += [_four(squared, root=True), _four(sampled.mean_squared_error, root=True), ""]
+    yield "P(fails)", fails
+    yield "  95 % interval", between
+    yield "√E‖c − t‖²", errors
+
+
+def _four(value: float | None, *, root: bool = False) -> str:
+    return "–" if value is None else f"{value**0.5 if root else value:.4f}"
+
+
+def _percent(found: Any) -> str:
+    return f"{100 * found.failure_probability:.3g} % of draws"
+
+
+def _grounds(study: NoiseStudy, *, named: bool) -> str:
+    start = f"{heads_of(study)}: " if named else ""
+    if study.exact is None:
+        said = f"{start}No exact answer, because {study.exact_reason}."
+    else:
+        said = (
+            f"{start}Exact to {study.exact.certified_error:.1g} ({study.exact.nodes:,} nodes); the "
+            f"draws agree with it within {number(study.agreement, 2)} standard errors."
+        )
+    if study.limit is None:
+        said += f" No limit, because {study.limit_reason}."
+    return said
+
+
+def _draw_boxes(axes: Axes, study: NoiseStudy, keys: list[int]) -> None:
+    best = _best(study)
+    drawn = best if best.quantiles is not None else study.sampled
+    for place, key in enumerate(keys):
+        first = place == 0
+        if drawn.quantiles is not None:
+            low, lower, middle, upper, high = drawn.quantiles[:, key]
+            axes.vlines(place - 0.12, low, high, color=BLUE, linewidth=1.4)
+            axes.bar(
+                place - 0.12,
+                upper - lower,
+                bottom=lower,
+                width=0.3,
+                color=BLUE,
+                alpha=0.45,
+                label="half of the draws (line: 90 %)" if first else None,
+            )
+            axes.hlines(middle, place - 0.27, place + 0.03, color=BLUE, linewidth=2.2)
+        axes.errorbar(
+            place + 0.18,
+            best.mean[key],
+            yerr=best.std[key],
+            fmt="o",
+            color=ORANGE,
+            markersize=5,
+            capsize=3,
+            label="mean ± std" if first else None,
+        )
+        if study.limit is not None:
+            axes.plot(
+                place + 0.36,
+                study.limit.mean[key],
+                "D",
+                markerfacecolor="none",
+                color=GREEN,
+                markersize=5,
+                label=r"mean as $\beta \to \infty$" if first else None,
+            )
+    wanted = study.noiseless[keys]
+    axes.hlines(
+        wanted,
+        np.arange(len(keys)) - 0.42,
+        np.arange(len(keys)) + 0.46,
+        color=MARKER,
+        linestyle=":",
+        linewidth=1.2,
+        label="without noise",
+    )
+    axes.set_xticks(np.arange(len(keys)), [f"{key}" for key in keys])
+    axes.set(xlabel="key $i$", xlim=(-0.6, len(keys) - 0.35), ylim=(-0.08, 1.08))
+    axes.grid(visible=False, axis="x")

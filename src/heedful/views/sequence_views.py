@@ -1,0 +1,178 @@
+"""How K, Q and V are shown: as outer products, as matrices, and as heat maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from rich.console import RenderableType
+from rich.text import Text
+
+from heedful.attention.four_vectors import Addition
+from heedful.attention.sequence_record import SequenceDesign
+from heedful.views.drawing import house_style, new_figure
+from heedful.views.terminal import at_least, bullets, number, paragraph, sentence, table, vector
+
+LARGEST = 8
+"""Matrices with more rows or columns are not written out."""
+FORMS = {
+    "kqv": "K, Q and V for",
+    "values": "K and Q (V = I) for",
+    "identity": "Without matrices (K = Q = V = I), for",
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FourVectorsDesign(SequenceDesign):
+    """An answer to the four-vector problem, beside what happens without matrices."""
+
+    without: SequenceDesign | None
+    """The same problem with K = Q = V = I, beside an answer with all three matrices."""
+    additions: tuple[Addition, ...]
+    """What adding u_d or u_c to x_1 would change without matrices."""
+
+    @classmethod
+    def of(
+        cls,
+        design: SequenceDesign,
+        *,
+        without: SequenceDesign | None,
+        additions: tuple[Addition, ...],
+    ) -> FourVectorsDesign:
+        """Put the answers together; the record reads as `design`."""
+        own = {field.name: getattr(design, field.name) for field in fields(SequenceDesign)}
+        return cls(**own, without=without, additions=additions)
+
+
+def sequence_tables(record: SequenceDesign) -> Iterator[RenderableType]:
+    """Yield the matrices, what each position reads and gets, and the certificate."""
+    yield _summary(record)
+    if record.form != "identity":
+        yield from _matrices(record)
+    if record.weights is not None:
+        yield _reading(record)
+    proof = record.certificate
+    yield paragraph(f"Certificate ({proof.kind}): {sentence(proof.statement)}")
+    if isinstance(record, FourVectorsDesign):
+        yield from _without_matrices(record)
+
+
+def sequence_figure(record: SequenceDesign) -> Figure:
+    """Draw K, Q, V and the weights as heat maps."""
+    with house_style():
+        figure = new_figure(10.0, 3.1)
+        panels = figure.subplots(1, 4)
+        for axes, name in zip(panels, "KQV", strict=False):
+            _draw_matrix(axes, getattr(record, name), name)
+        assert record.weights is not None
+        axes = panels[3]
+        axes.imshow(record.weights, vmin=0, vmax=1.3, cmap="Blues", aspect="equal")
+        axes.set_yticks(range(len(record.positions)), [str(p) for p in record.positions])
+        axes.set_xticks(range(record.weights.shape[1]))
+        axes.set(xlabel="reads position", ylabel="position")
+        _write_entries(axes, record.weights)
+        axes.set_title(r"$\alpha$")
+        axes.grid(visible=False)
+        title = f"K, Q and V with an error of {number(record.error)}"
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        return figure
+
+
+def _summary(record: SequenceDesign) -> RenderableType:
+    word = (
+        ""
+        if record.feasible
+        else ": impossible"
+        if record.certificate.proof
+        else ": none was found"
+    )
+    outputs = ", ".join(f"c_{p} = {record.expressions[f'y_{p}']}" for p in record.positions[:4]) + (
+        ", …" if len(record.positions) > 4 else ""
+    )
+    made = table(f"{FORMS[record.form]} {outputs}{word}", "", "", left=(0, 1))
+    if record.form != "identity":
+        for name in "KQV":
+            if name in record.expressions:
+                made.add_row(name, record.expressions[name])
+    if record.beta is not None:
+        made.add_row("scale β", f"{number(record.beta)} (smallest that reaches the tolerance)")
+    if record.error is not None:
+        absolute = "" if record.error_scale == 1 else f", {number(record.error_absolute)} absolute"
+        made.add_row(
+            "error", f"{number(record.error)}{absolute} (allowed: {number(record.tolerance)})"
+        )
+    return made
+
+
+def _matrices(record: SequenceDesign) -> Iterator[RenderableType]:
+    shown = [(name, getattr(record, name)) for name in "KQV"]
+    if any(W is None or max(W.shape) > LARGEST for _, W in shown):
+        return
+    made = table("As matrices", *(name for name, _ in shown), left=(0, 1, 2))
+    made.add_row(*(Text(_grid(W), no_wrap=True) for _, W in shown))
+    yield made
+
+
+def _grid(W: Any) -> str:
+    cells = [[number(entry) for entry in row] for row in W.tolist()]
+    wide = [max(len(row[column]) for row in cells) for column in range(W.shape[1])]
+    return "\n".join(
+        "[" + "  ".join(cell.rjust(width) for cell, width in zip(row, wide, strict=True)) + "]"
+        for row in cells
+    )
+
+
+def _reading(record: SequenceDesign) -> RenderableType:
+    made = table("What each position reads", "position", "α", "c", "wanted", left=(0, 1, 2, 3))
+    assert record.weights is not None
+    for row, position in enumerate(record.positions[:20]):
+        made.add_row(
+            str(position),
+            vector(record.weights[row], digits=3, most=6),
+            record.expressions.get(f"c_{position}", ""),
+            record.expressions[f"y_{position}"],
+        )
+    return made
+
+
+def _without_matrices(record: FourVectorsDesign) -> Iterator[RenderableType]:
+    if record.without is not None and not record.without.feasible:
+        proof = record.without.certificate
+        wanted = record.expressions[f"y_{proof.position}"]
+        yield Text()
+        yield paragraph(
+            f"Without K, Q and V it is impossible: every output is an average of the inputs, and "
+            f"c_{proof.position} = {wanted} is {at_least(proof.distance)} or more away from each."
+        )
+    yield Text()
+    yield paragraph("Adding a vector to x_1, without matrices:")
+    yield bullets(sentence(addition.statement) for addition in record.additions)
+
+
+def _draw_matrix(axes: Axes, W: Any, name: str) -> None:
+    largest = 1.3 * float(np.abs(W).max()) or 1.0  # short of the darkest shades
+    axes.imshow(W, vmin=-largest, vmax=largest, cmap="RdBu", aspect="equal")
+    axes.set_xticks(range(W.shape[1]))
+    axes.set_yticks(range(W.shape[0]))
+    axes.grid(visible=False)
+    _write_entries(axes, W)
+    axes.set_title(f"${name}$")
+
+
+def _write_entries(axes: Axes, W: Any) -> None:
+    if max(W.shape) > LARGEST:
+        axes.set_xticks([])
+        axes.set_yticks([])
+        return
+    largest = float(np.abs(W).max()) or 1.0
+    for (row, column), entry in np.ndenumerate(W):
+        if abs(entry) > 1e-9 * largest:
+            light = abs(entry) > 0.6 * largest
+            axes.text(
+                column, row, number(entry, 2), ha="center", va="center", fontsize=8,
+                color="white" if light else "#1f2430",
+            )  # fmt: skip

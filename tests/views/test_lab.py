@@ -1,0 +1,147 @@
+"""`heed lab` as a user runs it: one offline page, kept parts, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from heedful.cli.lab_parts import Bench, translation_settings
+from heedful.cli.main import main
+from heedful.data.phrasebook import phrasebook
+from heedful.views.lab_record import SUMMARY, PartRecord, summary_of, write_report
+from heedful.views.page import Block, Section, maths
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("lab")
+    assert main(["lab", "--output", str(output), "--only", "positions"]) == 0
+    return output
+
+
+def test_the_page_is_one_file_that_asks_for_nothing_outside(folder: Path) -> None:
+    page = (folder / "report.html").read_text(encoding="utf-8")
+
+    assert "<script" not in page
+    assert not re.search(r"(?:src|href)=[\"'](?!#|data:)", page)
+    assert "url(http" not in page
+    assert "@import" not in page
+    assert "default-src 'none'" in page
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_a_finished_part_is_kept_and_a_broken_one_is_run_again(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lab", "--output", str(folder), "--only", "positions", "--json"]) == 0
+    said = capsys.readouterr()
+    assert "kept from an earlier run" in said.err
+    record = json.loads(said.out)
+    assert record["parts"][0]["name"] == "positions"
+    assert record["findings"]
+
+    (folder / "parts" / "positions.json").write_text("{ half")
+    assert main(["lab", "--output", str(folder), "--only", "positions"]) == 0
+    assert "kept" not in capsys.readouterr().err
+
+
+def test_an_unknown_part_and_a_file_in_the_way_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lab", "--output", str(tmp_path / "x"), "--only", "atention"]) == 2
+    assert not (tmp_path / "x").exists()
+    (tmp_path / "file").write_text("")
+    assert main(["lab", "--output", str(tmp_path / "file")]) == 2
+    assert len(capsys.readouterr().err.strip().split("\n")) == 2
+
+
+def part(name: str, findings: int = 4) -> PartRecord:
+    section = Section(
+        name=name,
+        title=name.title(),
+        lead="What was asked.",
+        blocks=(Block(heading="Block"),),
+        findings=tuple(f"{name} {number} was found." for number in range(findings)),
+        seconds=75.0,
+    )
+    return PartRecord.of(section, section_record()).made_by(f"heed lab --only {name}", {})
+
+
+def section_record() -> PartRecord:
+    return PartRecord(name="", title="", findings=(), seconds=0.0, html="", record={}, version="0")
+
+
+def test_the_summary_has_the_weightiest_findings_and_each_part_its_time_and_command(
+    tmp_path: Path,
+) -> None:
+    parts = [part("attention"), part("claims", 1)]
+    assert summary_of(parts) == (
+        "attention 0 was found.", "attention 1 was found.", "claims 0 was found.",
+    )  # fmt: skip
+    path = write_report(tmp_path, parts, command="heed lab --scale quick", notice="Only a try.")
+    page = path.read_text(encoding="utf-8")
+    top, rest = page.split('id="attention"')
+    assert "Only a try." in top
+    assert top.count("was found.") == SUMMARY + 1
+    assert "attention 3 was found." in rest
+    assert rest.count("1 min 15 s") == 2
+    for name in ("attention", "claims"):
+        assert f"<code>heed lab --only {name}</code>" in rest
+    assert "<code>heed lab --scale quick</code>" in rest
+    assert "@media print" in page
+
+
+def test_another_scale_is_another_result(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["lab", "--output", str(folder), "--only", "positions", "--json", "--scale", "quick"]
+    assert main(asked) == 0
+    said = capsys.readouterr()
+    assert "kept" not in said.err
+    record = json.loads(said.out)
+    assert record["scale"] == "quick"
+    assert record["parts"][0]["command"] == "heed lab --only positions --scale quick"
+    assert record["summary"] == record["findings"][:SUMMARY]
+    assert "only try the machinery" in (folder / "report.html").read_text("utf-8")
+
+
+def test_a_corpus_is_known_by_its_content(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.tsv"
+    file.write_text("oui\tyes\n", encoding="utf-8")
+    bench = Bench(output=tmp_path, scale="quick", corpus=(file,))
+    before = bench.decisive(("scale", "corpus"))
+    assert before.keys() == {"scale", "corpus"}
+    assert bench.decisive(()) == {}
+    file.write_text("non\tno\n", encoding="utf-8")
+    assert bench.decisive(("scale", "corpus")) != before
+    assert bench.command("translation").endswith(f"--scale quick --corpus {file}")
+    assert "--corpus" not in bench.command("claims")
+
+
+def test_a_missing_corpus_is_refused_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["lab", "--output", str(tmp_path / "x"), "--corpus", str(tmp_path / "none.tsv")]
+    assert main(asked) == 2
+    assert "--corpus" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_sizes_fit_the_corpus(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.tsv"
+    pairs = phrasebook(600, held_out=20).train
+    lines = "".join(f"{pair.french}\t{pair.english}\n" for pair in pairs)
+    file.write_text(lines, encoding="utf-8")
+    small = translation_settings(Bench(output=tmp_path, scale="quick", corpus=(file,)))
+    assert small.corpus == (str(file),)
+    assert small.sizes == (200, 400)
+    own = translation_settings(Bench(output=tmp_path, scale="course"))
+    assert own.sizes[-1] > translation_settings(Bench(output=tmp_path, scale="standard")).sizes[-1]
+
+
+def test_subscripts_are_set_and_the_rest_is_escaped() -> None:
+    assert maths("<b> mu_a & x_12 W_Q k_ab multiple") == (
+        "&lt;b&gt; <i>μ</i><sub>a</sub> &amp; x_12 <i>W</i><sub>Q</sub> k_ab multiple"
+    )

@@ -1,0 +1,196 @@
+"""Every view: narrow, without noise, true to its record, and drawn without overlaps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from rich.console import RenderableType
+
+from heedful.attention import (
+    GaussianKeys,
+    attend,
+    copyable,
+    design_average,
+    design_copy,
+    design_heads,
+    design_kqv,
+    error_curves,
+    permutation_equivariance,
+    sphere,
+    standard_layers,
+    study_noise,
+)
+from heedful.attention.reading import Reading
+from heedful.positions import KINDS, positions_study
+from heedful.views.copyable_views import copyable_figure, copyable_tables
+from heedful.views.design_views import design_figure, design_tables, in_keys
+from heedful.views.heads_views import heads_figure, heads_tables
+from heedful.views.noise_views import NoiseComparison, noise_figure, noise_tables
+from heedful.views.positions_views import positions_figure, positions_tables
+from heedful.views.properties_views import OrderFinding, OrderStudy, order_figure, order_tables
+from heedful.views.reading_views import reading_figure, reading_tables
+from heedful.views.sequence_views import sequence_figure, sequence_tables
+from heedful.views.terminal import WIDEST, at_least, at_most, number, print_all, table
+
+EYE = np.eye(6, 8)
+NOISY = GaussianKeys.of(EYE, noisy={0: 0.5})
+
+
+def _noise() -> Any:
+    first, second = 20 * EYE[:2], 20 * (EYE[:1] + EYE[1:2])
+    return NoiseComparison.of(
+        study_noise(NOISY, first, of=(0, 1), draws=200, names=("0", "1")),
+        study_noise(NOISY, second, of=(0, 1), draws=200, names=("0+1",)),
+    )
+
+
+@cache
+def _heads() -> Any:
+    made = design_heads(NOISY, of=(0, 1), norm=10, starts=0)
+    return error_curves(made, NOISY, norms=(2, 10), head_counts=(1, 2), starts=0)
+
+
+def _order() -> Any:
+    layers = standard_layers()
+    return OrderStudy(
+        findings=tuple(
+            OrderFinding(
+                layer=name,
+                law="equivariance",
+                finding=permutation_equivariance(layers[name], trials=2),
+                reason=None,
+            )
+            for name in ("self-attention", "causal self-attention")
+        )
+    )
+
+
+def _kqv() -> Any:
+    return design_kqv(np.eye(3), {0: [0.0, 1.0, 0.0], 2: [1.0, 0.0, 0.0]})
+
+
+VIEWS: dict[str, tuple[Callable[[], Any], Callable[..., Any], Callable[..., Any]]] = {
+    "design": (lambda: design_average(EYE, [0, 1]), design_tables, design_figure),
+    "large design": (lambda: design_copy(np.eye(80), 79), design_tables, design_figure),
+    "noise": (_noise, noise_tables, noise_figure),
+    "copyable": (lambda: copyable(sphere(90, 5)), copyable_tables, copyable_figure),
+    "heads": (_heads, heads_tables, heads_figure),
+    "sequence": (_kqv, sequence_tables, sequence_figure),
+    "order": (_order, order_tables, order_figure),
+    "reading": (
+        lambda: Reading.of(attend(3 * EYE[0], EYE, np.eye(6))),
+        reading_tables,
+        reading_figure,
+    ),
+    **{
+        f"{kind} positions": (
+            lambda kind=kind: positions_study(kind, 40, 16),
+            positions_tables,
+            positions_figure,
+        )
+        for kind in KINDS
+    },
+}
+
+
+def _printed(views: Iterable[RenderableType], capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    print_all(views)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_is_narrow_and_without_noise(name, capsys, monkeypatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    make, tables, _ = VIEWS[name]
+    lines = _printed(tables(make()), capsys).split("\n")
+    assert len(lines) > 3
+    assert lines[0].strip()
+    assert all(len(line) <= WIDEST for line in lines)
+    assert all(line == line.rstrip() for line in lines)
+    assert not any(two == ("", "") for two in pairwise(lines))
+    assert "None" not in "\n".join(lines)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_figure_keeps_its_words_apart(name) -> None:
+    make, _, draw = VIEWS[name]
+    figure: Figure = draw(make())
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    width, height = canvas.get_width_height()
+    for axes in figure.axes:
+        for ticks in (axes.get_xticklabels(), axes.get_yticklabels()):
+            boxes = [t.get_window_extent(renderer) for t in ticks if t.get_text()]
+            boxes = [box for box in boxes if _inside(box, axes.get_window_extent(renderer))]
+            assert not any(one.overlaps(two) for one, two in pairwise(boxes))
+        for text in (axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label):
+            if text.get_text():
+                box = text.get_window_extent(renderer)
+                assert box.x0 >= -1
+                assert box.x1 <= width + 1
+                assert box.y0 >= -1
+                assert box.y1 <= height + 1
+
+
+def _inside(box: Any, axes: Any) -> bool:
+    """Tell whether a tick label belongs to the visible part of its axis."""
+    return (
+        axes.x0 - 200 <= box.x0 <= axes.x1 + 1
+        and axes.y0 - 1 - box.height <= (box.y0 + box.y1) / 2 <= axes.y1 + 1
+    ) or axes.x0 <= (box.x0 + box.x1) / 2 <= axes.x1
+
+
+TERM = re.compile(r"([+−]?) ?(\d*) ?(?:\(([^)]*)\)|(k_\d))")
+
+
+@given(st.lists(st.integers(-9, 9), min_size=4, max_size=4))
+def test_a_query_written_in_keys_is_that_query(shares) -> None:
+    keys = np.eye(4, 6)
+    written = in_keys(np.array(shares, dtype=float) @ keys, keys)
+    assert written is not None
+    read = [0] * 4
+    for sign, size, several, one in TERM.findall(written):
+        for name in re.findall(r"k_(\d)", several or one):
+            read[int(name)] += (-1 if sign == "−" else 1) * int(size or 1)
+    assert read == shares
+
+
+def test_keys_that_are_not_orthonormal_are_left_alone() -> None:
+    assert in_keys(np.ones(2), np.array([[1.0, 0.0], [1.0, 1.0]])) is None
+    assert in_keys(np.ones(3), np.eye(2, 3)) is None  # the query leaves the keys' span
+
+
+@given(st.floats(1e-12, 1e8))
+def test_bounds_are_written_on_the_safe_side(bound) -> None:
+    assert float(at_least(bound)) <= bound <= float(at_most(bound))
+
+
+def test_an_unknown_number_is_a_dash_and_a_bound_may_be_infinite() -> None:
+    assert at_least(None) == number(None) == "–"
+    assert at_most(float("inf")) == "∞"
+
+
+def test_a_table_has_one_rule_and_no_frame(capsys) -> None:
+    made = table("A title that is longer than the table", "name", "number")
+    made.add_row("a", "1")
+    assert _printed([made, "after"], capsys).split("\n") == [
+        "A title that is longer than the table",
+        "name  number",
+        "────────────",
+        "a          1",
+        "",
+        "after",
+        "",
+    ]
