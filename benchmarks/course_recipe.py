@@ -23,8 +23,8 @@ from typing import Any
 import torch
 
 from heedful.model import Decoder, parameter_count
+from heedful.stats import wilson
 from heedful.studies.knowledge.answers import Answerer, answer_room
-from heedful.studies.knowledge.baselines import wilson
 from heedful.studies.knowledge.corpus import Asked, from_files
 from heedful.studies.knowledge.pipeline import Material, Trained, fine_tune, prepare
 from heedful.studies.knowledge.recipe import COURSE

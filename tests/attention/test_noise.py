@@ -15,7 +15,6 @@ from scipy.special import ndtr
 from heedful.attention.gaussian import GaussianKeys
 from heedful.attention.noise import exact_moments, sampled_noise, study_noise
 from heedful.attention.operation import attend, softmax
-from heedful.attention.sampling import wilson
 from heedful.errors import InputError
 
 E = np.eye(10, 16)
@@ -281,14 +280,6 @@ def test_huge_logits_give_finite_answers(beta: float) -> None:
     assert (study.exact is None) == (beta > 1e5)
     assert study.limit is not None
     assert math.isclose(study.limit.failure_probability or 0, float(ndtr(-math.sqrt(2))))
-
-
-def test_wilson_is_honest_at_the_ends() -> None:
-    assert wilson(0, 50)[0] == 0.0
-    assert wilson(0, 50)[1] > 0.05
-    assert wilson(50, 50)[1] == 1.0
-    low, high = wilson(5_000, 10_000)
-    assert math.isclose((high - low) / 2, 1.96 * 0.005, rel_tol=1e-3)
 
 
 @pytest.mark.parametrize(

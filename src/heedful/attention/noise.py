@@ -35,8 +35,9 @@ from heedful.attention.readout import (
     weight_covariance,
     weight_variances,
 )
-from heedful.attention.sampling import sample, standard_errors, wilson
+from heedful.attention.sampling import sample
 from heedful.errors import InputError
+from heedful.stats import standard_errors, wilson
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 """The quantiles that a study reports."""
@@ -185,7 +186,7 @@ def _sampled(
     model: LogitModel, readout: Readout, radius: float, draws: int, seed: int
 ) -> SampledNoise:
     drawn = sample(model, readout, draws, seed, radius)
-    mean_se, std_se = standard_errors(drawn)
+    mean_se, std_se = standard_errors(drawn.variances, drawn.fourth, drawn.draws)
     low, high = wilson(drawn.failures, draws)
     output_mean = readout.output_of(drawn.mean)
     return SampledNoise(

@@ -32,8 +32,6 @@ KEPT_DRAWS = 20_000
 """Quantiles come from at most this many of the draws …"""
 KEPT_NUMBERS = 2_000_000
 """… and from at most this many numbers."""
-WILSON_Z = 1.959963984540054
-"""The normal quantile of a two-sided 95 % interval."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -150,33 +148,6 @@ def sample(
         kept_features=np.concatenate([part for part, _ in kept], axis=1),
         kept_distances=np.concatenate([part for _, part in kept]),
     )
-
-
-def wilson(successes: int, draws: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval for a probability.
-
-    >>> tuple(round(end, 4) for end in wilson(0, 100))
-    (0.0, 0.037)
-    """
-    z = WILSON_Z
-    rate = successes / draws
-    middle = (rate + z * z / (2 * draws)) / (1 + z * z / draws)
-    half = math.sqrt(rate * (1 - rate) / draws + z * z / (4.0 * draws * draws))
-    half *= z / (1 + z * z / draws)
-    # At 0 and at N one end is 0 or 1 exactly; rounding must not move it.
-    low = 0.0 if successes == 0 else max(0.0, middle - half)
-    high = 1.0 if successes == draws else min(1.0, middle + half)
-    return low, high
-
-
-def standard_errors(sampled: SampledFeatures) -> tuple[Any, Any]:
-    """Return the standard errors of mean and standard deviation of ᾱ."""
-    variances = sampled.variances
-    std = np.sqrt(variances)
-    mean_se = std / math.sqrt(sampled.draws)
-    spread = np.sqrt((sampled.fourth - variances**2).clip(min=0.0) / sampled.draws)
-    std_se = np.divide(spread, 2.0 * std, out=np.zeros_like(std), where=std > 0)
-    return mean_se, std_se
 
 
 def _blocks(model: LogitModel, draws: int, seed: int) -> Any:

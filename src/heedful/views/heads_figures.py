@@ -23,7 +23,7 @@ from heedful.views.drawing import (
 )
 
 if TYPE_CHECKING:
-    from heedful.studies.heads.estimates import Estimate
+    from heedful.stats import Estimate
     from heedful.studies.heads.head_counts import HeadCounts
     from heedful.studies.heads.keys import Keys
     from heedful.studies.heads.prenorm import PreNorm

@@ -20,7 +20,7 @@ from heedful.views.page import Block, Figure, Section, Table
 from heedful.views.terminal import sentence
 
 if TYPE_CHECKING:
-    from heedful.studies.heads.estimates import Finding
+    from heedful.studies.heads.findings import Finding
     from heedful.studies.heads.study import HeadsStudy, Trained
 
 

@@ -13,8 +13,9 @@ from heedful.views.heads_figures import COLOURS, WORDS
 from heedful.views.terminal import bullets, number, paragraph, sentence, table
 
 if TYPE_CHECKING:
+    from heedful.stats import Estimate
     from heedful.studies.heads.behaviour import HeadBehaviour
-    from heedful.studies.heads.estimates import Estimate, Finding
+    from heedful.studies.heads.findings import Finding
     from heedful.studies.heads.predictable import Predictable, TokenName
     from heedful.studies.heads.study import HeadsStudy, Trained
 

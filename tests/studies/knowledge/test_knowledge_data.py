@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heedful.data.biographies import QUESTION_PHRASINGS
 from heedful.errors import InputError
-from heedful.studies.knowledge.baselines import NameGuesser, baseline_answers, wilson
+from heedful.studies.knowledge.baselines import NameGuesser, baseline_answers
 from heedful.studies.knowledge.corpus import embedded, from_files, pointed_place
 from heedful.studies.knowledge.corruption import corrupted, fact_spans
 from heedful.studies.knowledge.evidence import Evidence, name_in
@@ -133,14 +133,6 @@ def test_a_name_is_found_as_whole_words_only() -> None:
     assert evidence.mentions("Al Lee") == ("Al Lee sings.", "We saw Al Lee, too.")
     assert evidence.mentions("  ") == ()
     assert evidence.place("Al Lee", ["Rome"]) is None
-
-
-@given(right=st.integers(0, 50), more=st.integers(0, 50))
-def test_an_interval_holds_its_share(right: int, more: int) -> None:
-    low, high = wilson(right, right + more)
-    share = right / max(right + more, 1)
-    assert 0.0 <= low <= share + 1e-12
-    assert share - 1e-12 <= high <= 1.0
 
 
 def _files(folder: Path, text: str, train: str, dev: str) -> tuple[Path, Path, Path]:

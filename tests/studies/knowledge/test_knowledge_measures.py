@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 from heedful.errors import InputError
 from heedful.studies.knowledge.answers import Reply, sequence_probability
@@ -17,7 +16,6 @@ from heedful.studies.knowledge.calibration import (
     best_temperature,
     calibration,
     choose_threshold,
-    promised_error,
     reliability,
     risk_coverage,
     risk_curve,
@@ -147,17 +145,6 @@ def test_names_that_nobody_has_can_only_raise_a_threshold(
     assert (alone.invented, both.invented) == (0, 40)
     lower = np.nextafter(silent_from(invented, wanted), -1.0)
     assert (invented >= lower).mean() > wanted
-
-
-@given(st.integers(1, 200), st.data())
-def test_a_promised_error_is_one_that_would_rarely_go_so_well(
-    answered: int, data: st.DataObject
-) -> None:
-    wrong = data.draw(st.integers(0, answered - 1))
-    promised = promised_error(wrong, answered)
-    assert promised > wrong / answered
-    # So few wrong answers have a chance of one in twenty where the error is as promised.
-    assert math.isclose(binom.cdf(wrong, answered, promised), 0.05, abs_tol=1e-9)
 
 
 def test_a_share_that_is_none_is_refused() -> None:

@@ -3,8 +3,9 @@
 from heedful.errors import MissingPartError as _MissingPartError
 
 try:
+    from heedful.stats import Estimate
     from heedful.studies.heads.behaviour import Behaviour, HeadBehaviour
-    from heedful.studies.heads.estimates import Estimate, Finding
+    from heedful.studies.heads.findings import Finding
     from heedful.studies.heads.head_counts import HeadCounts, compare_heads
     from heedful.studies.heads.keys import Keys
     from heedful.studies.heads.order import OrderTest, Probe, order_tests, probe_positions

@@ -30,7 +30,7 @@ from torch import Tensor
 
 from heedful.model import Decoder, LayerTrace
 from heedful.records import Record
-from heedful.studies.heads.estimates import Estimate
+from heedful.stats import Estimate
 from heedful.studies.heads.sample import Row, Sample
 
 Kind = Literal["copies", "averages", "diffuse"]

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heedful.records import Record
-from heedful.studies.heads.estimates import Estimate, Finding, sign_verdict, slope
+from heedful.stats import Estimate
+from heedful.studies.heads.findings import Finding, sign_verdict
 from heedful.studies.heads.small_models import FAMILIES, SmallModel
 
 
@@ -62,7 +63,9 @@ def compare_heads(models: Sequence[SmallModel], width: int) -> HeadCounts:
     levels = [math.log2(count) for count in groups]
     seeds = min(len(group) for group in groups.values())
     shared, independent, change = (
-        slope(levels, [[value(model) for model in group[:seeds]] for group in groups.values()])
+        Estimate.of_slope(
+            levels, [[value(model) for model in group[:seeds]] for group in groups.values()]
+        )
         for value in (
             lambda model: math.log(model.shared_variance),
             lambda model: math.log(model.independent_variance),

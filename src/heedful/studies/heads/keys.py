@@ -29,8 +29,8 @@ from torch import Tensor
 from heedful.attention.copyable import certify
 from heedful.model import Decoder, LayerTrace
 from heedful.records import Record
+from heedful.stats import Estimate
 from heedful.studies.heads.behaviour import IN_SIGHT
-from heedful.studies.heads.estimates import Estimate
 from heedful.studies.heads.sample import Row
 
 BLOCK = 16

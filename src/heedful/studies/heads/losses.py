@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from heedful.model import Decoder
 from heedful.model.blocks import Block, SelfAttention
-from heedful.studies.heads.estimates import Estimate
+from heedful.stats import Estimate
 from heedful.studies.heads.sample import Sample
 
 IGNORE = -100

@@ -26,7 +26,7 @@ from heedful.model import Decoder, parameter_count
 from heedful.model.sight import look
 from heedful.model.trace import Notes
 from heedful.records import Record
-from heedful.studies.heads.estimates import Estimate
+from heedful.stats import Estimate
 
 RIDGES = (1e-6, 1e-4, 1e-2, 1.0)
 """Penalties, relative to the mean eigenvalue of the features; chosen on rows of their own."""

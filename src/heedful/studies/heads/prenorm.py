@@ -25,7 +25,8 @@ from torch import Tensor
 from heedful.model import Decoder
 from heedful.model.blocks import Block
 from heedful.records import Record
-from heedful.studies.heads.estimates import Estimate, Finding, sign_verdict
+from heedful.stats import Estimate
+from heedful.studies.heads.findings import Finding, sign_verdict
 from heedful.studies.heads.small_models import FAMILIES, SmallModel
 
 QUESTION_SPREAD = math.sqrt(0.5)

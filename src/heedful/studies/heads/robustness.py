@@ -25,7 +25,7 @@ from torch import Tensor
 
 from heedful.model import Decoder, LayerTrace
 from heedful.records import Record
-from heedful.studies.heads.estimates import Estimate
+from heedful.stats import Estimate
 from heedful.studies.heads.losses import Kernel, LossBatch, attentions, wrapped
 from heedful.studies.heads.sample import Row
 

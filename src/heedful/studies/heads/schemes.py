@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heedful.records import Record
-from heedful.studies.heads.estimates import Estimate, Finding
+from heedful.stats import Estimate
+from heedful.studies.heads.findings import Finding
 from heedful.studies.heads.order import OrderTest
 from heedful.studies.heads.small_models import FAMILIES, SmallModel
 

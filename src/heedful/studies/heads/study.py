@@ -17,7 +17,7 @@ import torch
 from heedful.model import LayerTrace, parameter_count
 from heedful.records import Record
 from heedful.studies.heads.behaviour import Behaviour, Watch, watch_repeats
-from heedful.studies.heads.estimates import Finding
+from heedful.studies.heads.findings import Finding
 from heedful.studies.heads.head_counts import HeadCounts, compare_heads
 from heedful.studies.heads.keys import Keys, KeyWatch
 from heedful.studies.heads.losses import LossBatch

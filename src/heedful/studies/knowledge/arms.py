@@ -18,8 +18,9 @@ import numpy as np
 from jaxtyping import Bool
 
 from heedful.model import parameter_count
+from heedful.stats import bootstrap_mean, wilson
 from heedful.studies.knowledge.answers import Answerer, Reply, answer_room
-from heedful.studies.knowledge.baselines import baseline_answers, wilson
+from heedful.studies.knowledge.baselines import baseline_answers
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
 from heedful.studies.knowledge.learning_curve import CurveWatch, curve_of
 from heedful.studies.knowledge.pipeline import Material, Trained, fine_tune, pretrain
@@ -27,7 +28,6 @@ from heedful.studies.knowledge.recipe import PositionKind
 from heedful.studies.knowledge.records import Arm
 from heedful.training.hooks import Report
 
-DRAWS = 2_000
 Meter = Callable[[str], Report | None]
 """Gives the report hook of a training, by its label."""
 
@@ -130,14 +130,10 @@ def mean_interval(right: Bool[np.ndarray, "seeds questions"], seed: int = 0) -> 
         return 0.0, 1.0
     if len(right) == 1:
         return wilson(int(right.sum()), right.shape[1])
-    draw = np.random.default_rng(np.random.SeedSequence([seed, 5]))
     shares = right.mean(axis=0)
-    drawn = shares[draw.integers(len(shares), size=(DRAWS, len(shares)))].mean(axis=1)
-    # A share of exactly 0 or 1 has no spread to draw from: Wilson's interval is never narrower.
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    floor, ceiling = wilson(round(float(shares.mean()) * len(shares)), len(shares))
-    spread = shares.std() > 0
-    return (float(low), float(high)) if spread else (floor, ceiling)
+    if shares.std() == 0:  # nothing varies from resample to resample
+        return wilson(round(float(shares.mean()) * len(shares)), len(shares))
+    return bootstrap_mean(shares, np.random.default_rng(np.random.SeedSequence([seed, 5])))
 
 
 def _arm(

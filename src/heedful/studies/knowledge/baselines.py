@@ -7,7 +7,6 @@ retrieval       looks the name up in the pretraining text: what can be known fro
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -87,19 +86,3 @@ def baseline_answers(corpus: KnowledgeCorpus) -> dict[str, list[str]]:
         "name only": [guesser.guess(one.name) for one in corpus.test],
         "retrieval": [evidence.place(one.name, places) or frequent for one in corpus.test],
     }
-
-
-def wilson(right: int, count: int, z: float = 1.959964) -> tuple[float, float]:
-    """Return Wilson's interval of a share, 95 % by default.
-
-    >>> low, high = wilson(50, 100)
-    >>> round(low, 3), round(high, 3)
-    (0.404, 0.596)
-    """
-    if count < 1:
-        return 0.0, 1.0
-    share = right / count
-    middle = share + z * z / (2 * count)
-    spread = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
-    scale = 1 + z * z / count
-    return max((middle - spread) / scale, 0.0), min((middle + spread) / scale, 1.0)

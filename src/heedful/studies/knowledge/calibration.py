@@ -22,11 +22,10 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float64
 from scipy.optimize import minimize_scalar
-from scipy.stats import beta
 
 from heedful.errors import InputError
+from heedful.stats import clopper_pearson_upper, wilson
 from heedful.studies.knowledge.answers import Reply, sequence_probability
-from heedful.studies.knowledge.baselines import wilson
 from heedful.studies.knowledge.records import Bin, Calibration, RiskCoverage
 
 BINS = 10
@@ -34,8 +33,6 @@ COOLEST, HOTTEST = 0.2, 20.0
 """Temperatures that are searched."""
 NEVER = 1.0 + 1e-9
 """A threshold that no confidence reaches."""
-SURE = 0.95
-"""How often a promised error must hold."""
 
 Confidences = Float64[np.ndarray, " answers"]
 Outcomes = Bool[np.ndarray, " answers"]
@@ -152,17 +149,6 @@ def silent_from(confidence: Confidences, wanted_share: float) -> float:
     return float(np.nextafter(np.sort(confidence)[::-1][allowed], np.inf))
 
 
-def promised_error(wrong: int, answered: int) -> float:
-    """Return the error rate that so many outcomes promise not to be exceeded, at 95 %.
-
-    >>> round(promised_error(0, 59), 3), promised_error(3, 3)
-    (0.05, 1.0)
-    """
-    if wrong >= answered:
-        return 1.0
-    return float(beta.ppf(SURE, wrong + 1, answered - wrong))
-
-
 def risk_coverage(
     held_out: Judged,
     test: Judged,
@@ -195,7 +181,7 @@ def risk_coverage(
         threshold=threshold,
         held_out_coverage=float((held_out[0] >= threshold).mean()),
         held_out_error=error(*held_out),
-        promised_error=promised_error(int((~held_out[1][kept]).sum()), int(kept.sum())),
+        promised_error=clopper_pearson_upper(int((~held_out[1][kept]).sum()), int(kept.sum())),
         invented=0 if invented is None else len(invented),
         test_coverage=float(answered.mean()),
         test_error=error(*test),

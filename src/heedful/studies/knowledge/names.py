@@ -18,7 +18,8 @@ from jaxtyping import Float64, Int
 
 from heedful.data.biographies import biographies
 from heedful.data.biographies.names import REGION_OF
-from heedful.studies.knowledge.baselines import NameGuesser, wilson
+from heedful.stats import percentile_interval, wilson
+from heedful.studies.knowledge.baselines import NameGuesser
 from heedful.studies.knowledge.corpus import KnowledgeCorpus, pointed_place
 from heedful.studies.knowledge.records import Following, GroupEffect, Neighbour
 
@@ -167,15 +168,15 @@ def group_effect(
         chosen = draw.integers(len(first), size=len(first))
         drawn.append(cramers_v(_table(first[chosen], second[chosen], shape)))
         shuffled.append(cramers_v(_table(first, draw.permutation(second), shape)))
-    low, high = np.quantile(drawn, (0.025, 0.975))
+    low, high = percentile_interval(drawn)
     table = _table(first, second, shape)
     return GroupEffect(
         groups=tuple(groups),
         places=tuple(places),
         table=tuple(tuple(int(cell) for cell in row) for row in table),
         cramers_v=cramers_v(table),
-        low=float(low),
-        high=float(high),
+        low=low,
+        high=high,
         by_chance=float(np.quantile(shuffled, 0.95)),
     )
 

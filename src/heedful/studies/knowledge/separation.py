@@ -17,6 +17,7 @@ from scipy.special import expit
 from scipy.stats import rankdata
 
 from heedful.errors import InputError
+from heedful.stats import percentile_interval
 from heedful.studies.knowledge.records import Separation
 
 DRAWS = 1_000
@@ -104,5 +105,4 @@ def _interval(
     first = draw.multinomial(len(positives), np.full(len(positives), 1 / len(positives)), DRAWS)
     second = draw.multinomial(len(negatives), np.full(len(negatives), 1 / len(negatives)), DRAWS)
     drawn = np.einsum("dp,pn,dn->d", first, beats, second, optimize=True)
-    low, high = np.quantile(drawn / beats.size, (0.025, 0.975))
-    return float(low), float(high)
+    return percentile_interval(drawn / beats.size)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from heedful.model import Decoder, parameter_count
 from heedful.records import Record
+from heedful.stats import wilson
 from heedful.studies.knowledge.answers import Answerer, answer_room
-from heedful.studies.knowledge.baselines import wilson
 from heedful.studies.knowledge.corpus import Asked, embedded
 from heedful.studies.knowledge.pipeline import Material, prepare, pretrain
 from heedful.studies.knowledge.recipe import Recipe

@@ -1,0 +1,155 @@
+"""Intervals and standard errors: what numbers from finitely many observations are worth.
+
+    wilson                a probability, from counts; stays valid at 0 and at n
+    clopper_pearson_upper the largest error rate that counts do not rule out
+    Estimate              a mean, with Student's interval
+    bootstrap_mean        a mean, with the percentiles of resampled means
+    percentile_interval   any statistic that was resampled already
+    standard_errors       of a mean and of a standard deviation, from moments
+
+Every interval is two-sided at 95 %. BLEU is resampled by sacreBLEU, with its own paired test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Float64
+from scipy.special import betaincinv, stdtrit
+
+from heedful.records import Record
+
+LEVEL = 0.95
+"""How often an interval should hold the true value."""
+Z = 1.959963984540054
+"""The normal quantile of a two-sided interval at `LEVEL`."""
+DRAWS = 2_000
+"""Resamples of a bootstrap; the ends of the interval are then steady to about a tenth of it."""
+
+
+def wilson(successes: int, count: int) -> tuple[float, float]:
+    """Return Wilson's interval for a probability; (0, 1) where nothing was observed.
+
+    >>> tuple(round(end, 4) for end in wilson(0, 100))
+    (0.0, 0.037)
+    """
+    if count < 1:
+        return 0.0, 1.0
+    rate = successes / count
+    middle = (rate + Z * Z / (2 * count)) / (1 + Z * Z / count)
+    half = math.sqrt(rate * (1 - rate) / count + Z * Z / (4.0 * count * count))
+    half *= Z / (1 + Z * Z / count)
+    # At 0 and at n one end is 0 or 1 exactly; rounding must not move it.
+    low = 0.0 if successes == 0 else max(0.0, middle - half)
+    high = 1.0 if successes == count else min(1.0, middle + half)
+    return low, high
+
+
+def clopper_pearson_upper(successes: int, count: int) -> float:
+    """Return the p for which P(at most so many successes of so many | p) = 5 %: one-sided.
+
+    >>> round(clopper_pearson_upper(0, 59), 3), clopper_pearson_upper(3, 3)
+    (0.05, 1.0)
+    """
+    if successes >= count:
+        return 1.0
+    return float(betaincinv(successes + 1, count - successes, LEVEL))
+
+
+def percentile_interval(resampled: Any) -> tuple[float, float]:
+    """Return the bootstrap interval of a statistic, from its values in the resamples."""
+    low, high = np.quantile(resampled, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def bootstrap_mean(
+    values: Float64[np.ndarray, " n"], rng: np.random.Generator, draws: int = DRAWS
+) -> tuple[float, float]:
+    """Return the bootstrap interval of a mean."""
+    resampled = values[rng.integers(len(values), size=(draws, len(values)))]
+    return percentile_interval(resampled.mean(axis=1))
+
+
+def standard_errors(
+    variances: Float[np.ndarray, " n"], fourth: Float[np.ndarray, " n"], draws: int
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Return the standard errors of means and of standard deviations.
+
+    Of a mean, s/√N; of a standard deviation, √((m₄ − s⁴)/N)/(2s), with m₄ the fourth central
+    moment; 0 where nothing varies.
+    """
+    std = np.sqrt(variances)
+    of_squares = np.sqrt((fourth - variances**2).clip(min=0.0) / draws)
+    return std / math.sqrt(draws), np.divide(
+        of_squares, 2.0 * std, out=np.zeros_like(std), where=std > 0
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Estimate(Record):
+    """A mean with its interval: mean ± t · s/√n, with n − 1 degrees of freedom."""
+
+    value: float
+    """The mean."""
+    low: float
+    """Lower end of the interval; −∞ where there is one observation only."""
+    high: float
+    """Upper end."""
+    count: int
+    """Observations: seeds, draws or blocks."""
+
+    @property
+    def error(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2
+
+    @classmethod
+    def of(cls, observations: Any) -> Estimate:
+        """Return the mean of observations that are independent of one another.
+
+        >>> estimate = Estimate.of([1.0, 2.0, 3.0])
+        >>> estimate.value, round(estimate.low, 3), round(estimate.high, 3)
+        (2.0, -0.484, 4.484)
+        """
+        values = np.asarray(observations, dtype=np.float64).ravel()
+        mean, count = float(values.mean()), len(values)
+        if count < 2:
+            return cls(value=mean, low=-math.inf, high=math.inf, count=count)
+        standard_error = float(values.std(ddof=1)) / math.sqrt(count)
+        reach = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * standard_error
+        return cls(value=mean, low=mean - reach, high=mean + reach, count=count)
+
+    @classmethod
+    def over_blocks(cls, values: Any, size: int) -> Estimate:
+        """Return the mean of a sequence whose neighbours resemble each other.
+
+        Blocks of about `size` neighbours stand for the independent observations.
+
+        >>> Estimate.over_blocks([1.0, 3.0, 5.0, 7.0, 9.0], 2)
+        Estimate(value=5.0, low=-26.765..., high=36.765..., count=2)
+        """
+        flat = np.asarray(values, dtype=np.float64).ravel()
+        parts = np.array_split(flat, max(1, len(flat) // size))
+        blocks = cls.of([float(part.mean()) for part in parts])
+        mean = float(flat.mean())
+        return cls(
+            value=mean, low=mean - blocks.error, high=mean + blocks.error, count=blocks.count
+        )
+
+    @classmethod
+    def of_slope(cls, levels: Sequence[float], values: Sequence[Sequence[float]]) -> Estimate:
+        """Return the slope of values over levels: one line for each seed, then their mean.
+
+        `values` has one sequence a level, in which seed number s is at place s.
+
+        >>> Estimate.of_slope([0.0, 1.0], [[1.0, 2.0], [3.0, 4.0]]).value
+        2.0
+        """
+        table = np.asarray(values, dtype=np.float64)
+        x = np.asarray(levels, dtype=np.float64)
+        x = x - x.mean()
+        return cls.of((x @ table) / (x @ x))
