@@ -22,7 +22,7 @@ import scipy
 from scipy.optimize import linprog
 
 from heedful.attention.copyable import Copyable, copyable
-from heedful.attention.settings import gaussian, sphere
+from heedful.attention.keys import gaussian, sphere
 
 RESULTS = Path(__file__).parent / "results" / "copyable.json"
 LIMIT = 60.0  # seconds on two cores, for the first two cases

@@ -20,7 +20,7 @@
 import numpy as np
 
 from heedful.attention import GaussianKeys, attend, design_average, design_copy, study_noise
-from heedful.attention.settings import orthonormal
+from heedful.attention.keys import orthonormal
 from heedful.claims import claim
 from heedful.claims import orthonormal as orthonormal_keys
 

@@ -11,8 +11,8 @@ from scipy.optimize import linprog
 from heedful.attention.copyable import certify, copyable
 from heedful.attention.design import design_copy
 from heedful.attention.hull import separate
+from heedful.attention.keys import gaussian, grid, orthonormal, simplex, sphere
 from heedful.attention.screening import Points, leads_of
-from heedful.attention.settings import gaussian, grid, orthonormal, simplex, sphere
 from heedful.attention.smoothing import smoothed_directions
 from heedful.errors import InputError
 

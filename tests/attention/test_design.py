@@ -15,9 +15,9 @@ from scipy.special import logsumexp
 from heedful.attention import attend
 from heedful.attention.certificates import Order
 from heedful.attention.design import Design, design_average, design_copy, design_weights
+from heedful.attention.keys import gaussian, grid, orthonormal, simplex, sphere
 from heedful.attention.on_face import Face, face_of, least_query, scale_on_face
 from heedful.attention.ratios import fix_ratios
-from heedful.attention.settings import gaussian, grid, orthonormal, simplex, sphere
 from heedful.errors import InputError
 
 seeds = st.integers(0, 10_000)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 from heedful.attention.hull import rounding_of, separate
-from heedful.attention.settings import gaussian, grid
+from heedful.attention.keys import gaussian, grid
 
 seeds = st.integers(0, 10_000)
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from heedful.attention import attend, copyable
+from heedful.attention.keys import standard_keys
 from heedful.attention.operation import scale_of
-from heedful.attention.settings import standard_keys
-from heedful.web.planes import known_keys, plane_of
+from heedful.web.planes import plane_of
 
 FILE = Path(__file__).with_name("golden.json")
 DRAWS = 5
@@ -34,7 +34,7 @@ def cases() -> list[dict[str, Any]]:
         ("grid", 9, 2, 1, 0.1, 1.0, 4, 0.3, 0.0),
         ("gaussian", 2, 2, 1, 400.0, 1.0, 1, 0.7, 0.0),
     ):
-        keys = known_keys(kind, n, d, 1)
+        keys = standard_keys(kind, n, d, 1)
         queries = beta * rng.standard_normal((heads, d)) / math.sqrt(d)
         values = rng.standard_normal((n, 2))
         noise = {"key": noisy, "variance": variance, "isotropic": isotropic}

@@ -13,12 +13,12 @@ from golden_numbers import FILE, golden
 from page_server import client_of, own_headers, settings_for
 from starlette.testclient import TestClient
 
-from heedful.attention import GaussianKeys, design_average, study_noise
+from heedful.attention import GaussianKeys, design_average, standard_keys, study_noise
 from heedful.positions import sinusoidal
 from heedful.web.app import warm_up
 from heedful.web.claims_api import catalog_json
 from heedful.web.live_metrics import MetricsReader
-from heedful.web.planes import known_keys, plane_of, scene
+from heedful.web.planes import plane_of, scene
 from heedful.web.shelves import Shelves
 
 
@@ -71,11 +71,11 @@ class TestScenes:
         "keys", ["circle", "sphere", "gaussian", "grid", "orthonormal", "simplex"]
     )
     def test_a_plane_is_two_perpendicular_unit_vectors(self, kind: Any, keys: str) -> None:
-        P = plane_of(known_keys(keys, 6, 7, 1), kind)
+        P = plane_of(standard_keys(keys, 6, 7, 1), kind)
         np.testing.assert_allclose(P @ P.T, np.eye(2), atol=1e-12)
 
     def test_a_plane_through_two_keys_holds_them(self) -> None:
-        keys = known_keys("gaussian", 6, 7, 1)
+        keys = standard_keys("gaussian", 6, 7, 1)
         P = plane_of(keys, "keys", [2, 4])
         np.testing.assert_allclose(keys[[2, 4]] @ P.T @ P, keys[[2, 4]], atol=1e-12)
         flat = plane_of(np.array([[1.0, 0, 0], [2.0, 0, 0], [0, 1.0, 0]]), "keys", [0, 1])
@@ -103,7 +103,7 @@ class TestNoiseAndDesign:
 
     def test_noise_is_the_study_of_the_room(self, ask: Any) -> None:
         layers = [[(50 * (self.keys[0] + self.keys[1])).tolist()], (50 * self.keys[:2]).tolist()]
-        values = known_keys("circle", 10, 2, 0)
+        values = standard_keys("circle", 10, 2, 0)
         found = ask(
             "attention/noise",
             {

@@ -10,6 +10,19 @@ from heedful.attention.four_vectors import (
     try_additions,
 )
 from heedful.attention.gaussian import GaussianKeys
+from heedful.attention.keys import (
+    KEY_FAMILIES,
+    STANDARD_KEYS,
+    StandardKeys,
+    circle,
+    gaussian,
+    grid,
+    keys_from,
+    orthonormal,
+    simplex,
+    sphere,
+    standard_keys,
+)
 from heedful.attention.layers import standard_layers
 from heedful.attention.noise import exact_moments, study_noise
 from heedful.attention.noise_records import ExactNoise, NoiseStudy, SampledNoise
@@ -27,16 +40,10 @@ from heedful.attention.robust_choices import HeadsChoice
 from heedful.attention.robust_curves import error_curves
 from heedful.attention.sequence import design_kqv
 from heedful.attention.sequence_record import SequenceCertificate, SequenceDesign
-from heedful.attention.settings import (
-    gaussian,
-    grid,
-    orthonormal,
-    simplex,
-    sphere,
-    standard_keys,
-)
 
 __all__ = [
+    "KEY_FAMILIES",
+    "STANDARD_KEYS",
     "Addition",
     "Attention",
     "Certificate",
@@ -53,8 +60,10 @@ __all__ = [
     "SampledNoise",
     "SequenceCertificate",
     "SequenceDesign",
+    "StandardKeys",
     "attend",
     "causal",
+    "circle",
     "conjugation_equivariance",
     "copyable",
     "design_average",
@@ -68,6 +77,7 @@ __all__ = [
     "four_vector_problem",
     "gaussian",
     "grid",
+    "keys_from",
     "orthonormal",
     "permutation_equivariance",
     "permutation_invariance",

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from heedful.attention.keys import KEY_FAMILIES
 from heedful.claims.claim import Claim
 from heedful.claims.definitions import (
     STATISTICS,
@@ -39,7 +40,6 @@ from heedful.claims.sheet_errors import nearest
 from heedful.claims.symbols import Array, Domain, Interval, Large, Small, Values, domain_of
 from heedful.errors import FormulaError
 
-KEY_KINDS = ("orthonormal", "unit", "any", "gaussian")
 DEFAULT_SIZES = {"n": (2, 3, 5, 10), "d": (2, 3), "T": (2, 3, 5)}
 MOST_COMBINATIONS = 20_000
 TAKEN = {"k", "v", "mu", "c"}
@@ -273,13 +273,13 @@ def _check(problem: Problem) -> None:
     if (
         claim.keys is not None
         and not isinstance(claim.keys, list | tuple)
-        and (claim.keys not in KEY_KINDS)
+        and (claim.keys not in KEY_FAMILIES)
     ):
         raise FormulaError(
             f"{claim.id}.keys",
             f"{str(claim.keys)[:60]!r} is not known",
-            expected=f"one of {', '.join(KEY_KINDS)}, or rows of numbers",
-            way_out=nearest(str(claim.keys), KEY_KINDS),
+            expected=f"one of {', '.join(KEY_FAMILIES)}, or rows of numbers",
+            way_out=nearest(str(claim.keys), KEY_FAMILIES),
         )
     taken = sorted(set(claim.where) & TAKEN) if claim.keys is not None else []
     if taken:

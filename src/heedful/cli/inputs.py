@@ -19,8 +19,8 @@ class KeysFlags:
     keys: Annotated[
         str,
         Parameter(
-            help="A standard set (orthonormal, sphere, gaussian, grid, simplex), a .npz, .npy, "
-            ".json, .csv or .safetensors file, or JSON in place."
+            help="A standard set (orthonormal, sphere, gaussian, grid, simplex, circle), a .npz, "
+            ".npy, .json, .csv or .safetensors file, or JSON in place."
         ),
     ] = "orthonormal"
     n: Annotated[int | None, Parameter(help="Number of keys of a standard set. [default: 10]")] = (
@@ -37,12 +37,11 @@ class KeysFlags:
     def array(self) -> Any:
         """Return the keys, (n, d)."""
         from heedful.attention.arrays import matrix
-        from heedful.attention.settings import standard_keys
+        from heedful.attention.keys import keys_from
         from heedful.data.arrays import looks_like_array, read_array
 
         if not looks_like_array(self.keys):
-            n = 10 if self.n is None else self.n
-            return standard_keys(self.keys, n, self._dimension(n), self.keys_seed)
+            return keys_from(self.keys, self.n, self.d, self.keys_seed)
         for flag, value in (("--n", self.n), ("--d", self.d)):
             if value is not None:
                 raise InputError(
@@ -58,11 +57,6 @@ class KeysFlags:
         from heedful.attention.arrays import number_of
 
         return self.scale if self.scale == "sqrt_d" else number_of("--scale", self.scale)
-
-    def _dimension(self, n: int) -> int:
-        if self.d is not None:
-            return self.d
-        return {"orthonormal": n, "simplex": max(n - 1, 1)}.get(self.keys, 2)
 
 
 @Parameter(name="*")

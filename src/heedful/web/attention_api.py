@@ -20,13 +20,14 @@ from heedful.attention import (
     design_average,
     design_copy,
     design_heads,
+    standard_keys,
     study_noise,
 )
 from heedful.attention.arrays import matrix, numpy64
 from heedful.attention.operation import Scale
 from heedful.errors import InputError
 from heedful.web.answers import Desk, Question
-from heedful.web.planes import PlaneKind, known_keys, scene
+from heedful.web.planes import PlaneKind, scene
 
 MOST_KEYS, MOST_DIMENSIONS, MOST_HEADS = 128, 64, 8
 
@@ -37,7 +38,7 @@ class SceneQuestion(Question):
     """Which keys and values to draw."""
 
     kind: str = "circle"
-    """A standard set, "circle", or "rows"."""
+    """The name of a standard set (`heedful.attention.STANDARD_KEYS`), or "rows"."""
     rows: list[Row] | None = Field(default=None, max_length=MOST_KEYS)
     """Keys of your own."""
     n: int = Field(default=8, ge=1, le=MOST_KEYS)
@@ -122,7 +123,7 @@ def _scene(question: SceneQuestion) -> dict[str, Any]:
     if question.rows is not None:
         keys = Keys(keys=question.rows).means()
     else:
-        keys = known_keys(question.kind, question.n, question.d, question.seed)
+        keys = standard_keys(question.kind, question.n, question.d, question.seed)
     made = scene(keys, values=question.values, plane=question.plane, through=question.through)
     # Which keys can be copied at all: the others lie inside the hull and are drawn hollow.
     return {**made.to_dict(), "copyable": copyable(made.keys).copyable}

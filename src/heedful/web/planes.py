@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.attention.arrays import indices, matrix
-from heedful.attention.settings import standard_keys
+from heedful.attention.keys import circle
 from heedful.errors import InputError
 from heedful.records import Record
 
@@ -64,15 +64,6 @@ def scene(
     )
 
 
-def known_keys(kind: str, n: int, d: int, seed: int) -> Any:
-    """Return a standard set of keys; "circle" is n keys evenly on a circle, for the plane."""
-    if kind == "circle":
-        if d < 2:
-            raise InputError("d", f"is {d}", expected="at least 2 for a circle")
-        return np.pad(_circle(n), ((0, 0), (0, d - 2)))
-    return standard_keys(kind, n, d, seed)
-
-
 def plane_of(
     keys: Float[np.ndarray, "n d"], kind: PlaneKind = "auto", through: Any = ()
 ) -> Float[np.ndarray, "2 d"]:
@@ -86,20 +77,15 @@ def plane_of(
             raise InputError("through", f"names {len(chosen)} keys", expected="two keys")
         return _orthonormal(keys[list(chosen)])
     if kind == "round":
-        return _orthonormal(_circle(n).T @ keys)
+        return _orthonormal(circle(n).T @ keys)
     centred = keys - keys.mean(axis=0)
     _, lengths, directions = np.linalg.svd(centred, full_matrices=True)
     lengths = np.pad(lengths, (0, max(0, 3 - len(lengths))))
     # Where the keys differ as much in a third direction, no two directions are the principal ones.
     even = lengths[2] > 0.999 * lengths[0]
     if kind == "auto" and even:
-        return _orthonormal(_circle(n).T @ keys)
+        return _orthonormal(circle(n).T @ keys)
     return np.asarray(directions[:2])
-
-
-def _circle(n: int) -> Float[np.ndarray, "n 2"]:
-    turns = 2.0 * np.pi * np.arange(n) / n
-    return np.stack([np.cos(turns), np.sin(turns)], axis=1)
 
 
 def _orthonormal(rows: Float[np.ndarray, "2 d"]) -> Float[np.ndarray, "2 d"]:
@@ -120,7 +106,7 @@ def _values(
     if isinstance(values, str):
         if values not in ("keys", "circle"):
             raise InputError("values", f"{values!r} is unknown", expected="keys, circle, or rows")
-        return keys @ P.T if values == "keys" else _circle(len(keys))
+        return keys @ P.T if values == "keys" else circle(len(keys))
     given = matrix("values", values, columns=2)
     if len(given) != len(keys):
         raise InputError(

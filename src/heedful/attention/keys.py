@@ -1,0 +1,225 @@
+"""Standard sets of keys, so that an experiment needs no file: the one list of them.
+
+`STANDARD_KEYS` is what `--keys`, the page and `standard_keys` know; add an entry, and all three
+offer it. `KEY_FAMILIES` are the kinds of keys a claim can be about: not one set of rows, but all
+rows with a property.
+
+Each set is (n, d): one row a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from heedful.attention.arrays import matrix
+from heedful.errors import InputError
+
+DEFAULT_COUNT = 10
+"""How many keys a standard set has when nobody says."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StandardKeys:
+    """A set of keys with a name: what it is called, what it is, and how it is drawn."""
+
+    name: str
+    """What `--keys` and `standard_keys` call it."""
+    label: str
+    """What the page calls it."""
+    description: str
+    """What these keys are, in a sentence."""
+    random: bool = False
+    """Whether a seed decides which keys they are."""
+    surplus: int | None = None
+    """At most d + surplus keys exist in d dimensions; None: any number."""
+    draw: Callable[[int, int, int], Any]
+    """(n, d, seed) → the rows."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the function that draws them."""
+        return {name: value for name, value in vars(self).items() if name != "draw"}
+
+    def least_dimension(self, n: int) -> int:
+        """Return the dimension that is taken for n keys when nobody says: as few as it needs."""
+        return 2 if self.surplus is None else max(n - self.surplus, 1)
+
+
+def orthonormal(n: int, d: int | None = None) -> Float[np.ndarray, "n d"]:
+    """Return n perpendicular unit keys in d dimensions (d = n when left out)."""
+    d = n if d is None else d
+    _at_least_one(n, d)
+    if n > d:
+        raise InputError(
+            "--n",
+            f"{n} keys cannot all be perpendicular in {d} dimensions",
+            expected=f"n ≤ d was expected for orthonormal keys (n={n}, d={d})",
+            way_out=f"use --d {n} or more, or --keys sphere",
+        )
+    return np.eye(n, d)
+
+
+def sphere(n: int, d: int, seed: int = 0) -> Float[np.ndarray, "n d"]:
+    """Return n random unit keys, uniform on the sphere."""
+    keys = gaussian(n, d, seed)
+    keys /= np.linalg.norm(keys, axis=1, keepdims=True)
+    return keys
+
+
+def gaussian(n: int, d: int, seed: int = 0) -> Float[np.ndarray, "n d"]:
+    """Return n keys with independent standard normal entries."""
+    _at_least_one(n, d)
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def grid(n: int, d: int) -> Float[np.ndarray, "n d"]:
+    """Return the first n points of a cubic grid around 0: most lie inside the hull."""
+    _at_least_one(n, d)
+    side = 1
+    while side**d < n:
+        side += 1
+    axes = np.unravel_index(np.arange(n), (side,) * d)
+    return np.stack(axes, axis=1).astype(float) - (side - 1) / 2
+
+
+def simplex(n: int, d: int | None = None) -> Float[np.ndarray, "n d"]:
+    """Return n unit keys, all at the same angle, with mean 0 (n ≤ d + 1)."""
+    d = n - 1 if d is None else d
+    _at_least_one(n, max(d, 1))
+    if n < 2 or n > d + 1:
+        raise InputError(
+            "--n",
+            f"{n} keys cannot be equally far apart in {d} dimensions",
+            expected=f"2 ≤ n ≤ d + 1 was expected for a simplex (n={n}, d={d})",
+            way_out=f"use --d {max(n - 1, 1)} or more",
+        )
+    centred = np.eye(n) - 1.0 / n
+    # Rows of `centred` span n − 1 dimensions; the SVD gives coordinates in exactly those.
+    left, singular, _ = np.linalg.svd(centred)
+    corners = left[:, : n - 1] * singular[: n - 1]
+    corners /= np.linalg.norm(corners, axis=1, keepdims=True)
+    keys = np.zeros((n, d))
+    keys[:, : n - 1] = corners
+    return keys
+
+
+def circle(n: int, d: int = 2) -> Float[np.ndarray, "n d"]:
+    """Return n unit keys spread evenly on a circle in the first two dimensions."""
+    _at_least_one(n, d)
+    if d < 2:
+        raise InputError("--d", f"is {d}", expected="at least 2 dimensions for a circle")
+    angles = 2.0 * np.pi * np.arange(n) / n
+    keys = np.zeros((n, d))
+    keys[:, 0], keys[:, 1] = np.cos(angles), np.sin(angles)
+    return keys
+
+
+STANDARD_KEYS: dict[str, StandardKeys] = {
+    entry.name: entry
+    for entry in (
+        StandardKeys(
+            name="orthonormal",
+            label="orthonormal",
+            description="perpendicular unit keys",
+            surplus=0,
+            draw=lambda n, d, seed: orthonormal(n, d),
+        ),
+        StandardKeys(
+            name="sphere",
+            label="random unit",
+            description="random unit keys, uniform on the sphere",
+            random=True,
+            draw=sphere,
+        ),
+        StandardKeys(
+            name="gaussian",
+            label="Gaussian",
+            description="keys with independent standard normal entries",
+            random=True,
+            draw=gaussian,
+        ),
+        StandardKeys(
+            name="grid",
+            label="grid",
+            description="points of a cubic grid around 0, most of them inside the hull",
+            draw=lambda n, d, seed: grid(n, d),
+        ),
+        StandardKeys(
+            name="simplex",
+            label="simplex",
+            description="unit keys, all at the same angle, with mean 0",
+            surplus=1,
+            draw=lambda n, d, seed: simplex(n, d),
+        ),
+        StandardKeys(
+            name="circle",
+            label="on a circle",
+            description="unit keys spread evenly on a circle in the first two dimensions",
+            draw=lambda n, d, seed: circle(n, d),
+        ),
+    )
+}
+"""Every standard set, by its name."""
+
+KEY_FAMILIES = {
+    "orthonormal": "perpendicular keys of norm 1",
+    "unit": "arbitrary keys of norm 1",
+    "any": "arbitrary keys",
+    "gaussian": "noisy keys k_i ~ N(μ_i, Σ_i) with perpendicular unit means",
+}
+"""The kinds of keys a claim can be about, each with what it stands for."""
+
+
+def standard_keys(kind: str, n: int, d: int, seed: int = 0) -> Any:
+    """Return one of the standard sets of keys by its name.
+
+    >>> standard_keys("orthonormal", 2, 3)
+    array([[1., 0., 0.],
+           [0., 1., 0.]])
+    """
+    return _entry(kind).draw(n, d, seed)
+
+
+def keys_from(keys: Any, n: int | None = None, d: int | None = None, seed: int = 0) -> Any:
+    """Return keys given as rows of numbers, or by the name of a standard set.
+
+    A standard set has 10 keys and as few dimensions as it needs, unless `n` and `d` say more.
+
+    >>> keys_from("simplex", n=3).shape
+    (3, 2)
+    >>> keys_from([[1, 0], [0, 1]]).shape
+    (2, 2)
+    """
+    if isinstance(keys, str):
+        n = DEFAULT_COUNT if n is None else n
+        return standard_keys(keys, n, _entry(keys).least_dimension(n) if d is None else d, seed)
+    for name, value in (("n", n), ("d", d)):
+        if value is not None:
+            raise InputError(
+                name,
+                f"is {value}, but the keys are given as rows",
+                expected="the rows decide how many keys there are",
+                way_out=f"leave {name} out, or use a standard set",
+            )
+    return matrix("keys", keys)
+
+
+def _entry(kind: str) -> StandardKeys:
+    if kind not in STANDARD_KEYS:
+        raise InputError(
+            "--keys",
+            f"{kind!r} is neither a file nor a standard set",
+            expected=f"one of {', '.join(STANDARD_KEYS)}, or a .npz, .npy, .json, .csv or "
+            ".safetensors file",
+        )
+    return STANDARD_KEYS[kind]
+
+
+def _at_least_one(n: int, d: int) -> None:
+    for name, value in (("--n", n), ("--d", d)):
+        if value < 1:
+            raise InputError(name, f"is {value}", expected="at least 1 was expected")
