@@ -38,7 +38,11 @@ class InputError(HeedfulError):
 
 
 class FormulaError(InputError):
-    """A formula or a claim sheet that cannot be read; knows its line and column."""
+    """A formula or a claim sheet that cannot be read; knows its line and column.
+
+    An error about a formula also knows the `field` of the claim in which the formula stands,
+    such as ("expect", 0), so that the sheet can say the line.
+    """
 
     def __init__(
         self,
@@ -49,7 +53,9 @@ class FormulaError(InputError):
         way_out: str = "",
         line: int | None = None,
         column: int | None = None,
+        field: tuple[str | int, ...] = (),
     ) -> None:
+        self.field = field
         self.line = line
         self.column = column
         place = where if line is None else f"{where}:{line}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 
 import pytest
@@ -25,6 +26,7 @@ from heedful.claims.language import (
     show,
     walk,
 )
+from heedful.errors import FormulaError
 
 DECLARED = {"f": 1}
 
@@ -301,3 +303,26 @@ def test_the_table_of_functions_is_whole() -> None:
         assert 1 <= function.least <= function.most
         assert all(form.startswith(f"{name}(") for form in function.forms)
     assert (FUNCTIONS["concat"].least, FUNCTIONS["mass"].least, FUNCTIONS["norm"].most) == (2, 1, 2)
+
+
+def test_every_node_knows_its_field_and_survives_a_pipe_with_it() -> None:
+    field = ("let", "f(X)")
+    tree = parse(
+        "norm(x_i - 1/2) ≈ 0 within 0.1 for all i != a, b given that y in {1, 2}", field=field
+    )
+    again = pickle.loads(pickle.dumps(tree))
+    assert again == tree
+    assert [node.position for node in walk(again)] == [node.position for node in walk(tree)]
+    assert all(node.position.field == field and node.column for node in walk(again))
+
+
+def test_an_error_about_a_part_knows_where_the_part_stands() -> None:
+    tree = parse_value("x + y", field=("query",))
+    error = tree.error("cannot be added")
+    assert (error.field, error.column) == (("query",), 3)
+    inner = FormulaError("formula", "too long")
+    assert (tree.locate(inner).field, tree.locate(inner).column) == (("query",), 3)
+    assert tree.locate(error) is error
+    with pytest.raises(FormulaError) as refusal:
+        parse("x +", field=("expect", 1))
+    assert refusal.value.field == ("expect", 1)

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from heedful.claims.claim import Claim
 from heedful.claims.language import FUNCTIONS, parse_value
 from heedful.claims.language.rewrite import substitute
-from heedful.claims.language.tree import (
-    Binary,
-    Call,
-    Compare,
-    Entry,
-    Expression,
-    ForAll,
-    Logic,
-    Unary,
-    walk,
-)
+from heedful.claims.language.tree import Call, Expression, map_children, walk
 from heedful.errors import FormulaError
 
 MOST_NODES = 20_000
@@ -107,42 +98,9 @@ def expand(
     return expand(rebuilt(tree), functions, field, depth + 1)
 
 
-def map_children(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """Return the node with every expression directly inside it changed."""
-    match node:
-        case Entry(base, indices, column):
-            return Entry(change(base), tuple(change(index) for index in indices), column)
-        case Unary(operator, operand, column):
-            return Unary(operator, change(operand), column)
-        case Binary(operator, left, right, column):
-            return Binary(operator, change(left), change(right), column)
-        case Call(function, arguments, given, column):
-            return Call(
-                function,
-                tuple(change(part) for part in arguments),
-                None if given is None else change(given),
-                column,
-            )
-        case Compare(operator, left, right, within, column):
-            return Compare(
-                operator,
-                change(left),
-                change(right),
-                None if within is None else change(within),
-                column,
-            )
-        case Logic(operator, left, right, column):
-            return Logic(operator, change(left), change(right), column)
-        case ForAll(indices, condition, body, column):
-            return ForAll(
-                indices, None if condition is None else change(condition), change(body), column
-            )
-    return node
-
-
 def with_given(tree: Expression, given: Expression) -> Expression:
     """Put a claim's condition inside every statistic that has none of its own."""
     made = map_children(tree, lambda part: with_given(part, given))
     if isinstance(made, Call) and made.given is None and made.function in STATISTICS:
-        return Call(made.function, made.arguments, given, made.column)
+        return dataclasses.replace(made, given=given)
     return made

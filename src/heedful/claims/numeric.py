@@ -87,7 +87,10 @@ class Evaluator:
 
     def value(self, node: Expression) -> Value:
         """Return what an expression comes to, or say which part of it cannot be."""
-        result = self._value(node)
+        try:
+            result = self._value(node)
+        except FormulaError as error:
+            raise node.locate(error) from None
         single = result.array.size == 1  # most are, and math is ten times as quick
         finite = math.isfinite(result.array.item()) if single else np.isfinite(result.array).all()
         if not finite and not (isinstance(node, Name) and node.text == "infinity"):
@@ -96,6 +99,7 @@ class Evaluator:
                 f"{show(node)} is not a finite number",
                 expected="finite numbers",
                 column=node.column or None,
+                field=node.position.field,
             )
         return result
 
@@ -113,11 +117,8 @@ class Evaluator:
                 return self._for_all(node)
             case Call("copyable" | "hull", arguments):
                 return self._copyable(arguments)
-        raise FormulaError(
-            "formula",
-            f"{show(node)} is not a statement",
-            expected="a relation such as alpha_a >= 0.9",
-            column=node.column or None,
+        raise node.error(
+            f"{show(node)} is not a statement", expected="a relation such as alpha_a >= 0.9"
         )
 
     def _value(self, node: Expression) -> Value:
@@ -125,7 +126,7 @@ class Evaluator:
             case Number(value):
                 return scalar(float(value))
             case Name(text):
-                return self._name(text, node.column)
+                return self._name(text)
             case Entry():
                 return self._entry(node)
             case Unary("-", operand):
@@ -136,11 +137,7 @@ class Evaluator:
                 return self._operation(node, self.value(left), self.value(right))
             case Call():
                 return self._call(node)
-        raise FormulaError(
-            "formula",
-            f"{show(node)} is a statement where a value was expected",
-            column=node.column or None,
-        )
+        raise node.error(f"{show(node)} is a statement where a value was expected")
 
     def _operation(self, node: Binary, left: Value, right: Value) -> Value:
         try:
@@ -151,10 +148,9 @@ class Evaluator:
                 f"{error.problem} in {show(node)}",
                 expected=error.expected,
                 way_out=error.way_out,
-                column=node.column or None,
             ) from None
 
-    def _name(self, text: str, column: int) -> Value:
+    def _name(self, text: str) -> Value:
         world = self.world
         if text in world.symbols:
             return world.symbols[text]
@@ -178,7 +174,6 @@ class Evaluator:
             f"the name {text!r} is not known here",
             expected=f"one of {', '.join(sorted({*world.symbols, *world.families})[:12])}",
             way_out=f"did you mean {near[0]!r}?" if near else _SETTINGS.get(base or text, _DECLARE),
-            column=column or None,
         )
 
     def position(self, member: str, text: str) -> int:
@@ -226,7 +221,7 @@ class Evaluator:
         if name in ("sum", "max", "min", "prod"):
             return self._binder(node)
         if name == "mass":
-            alpha = self._name("alpha", node.column)
+            alpha = self._name("alpha")
             members = [
                 self._member(alpha, self._member_of(argument), "alpha").array
                 for argument in arguments
@@ -249,7 +244,7 @@ class Evaluator:
         if name == "rotate":
             x, t = (self.value(argument) for argument in arguments[:2])
             return numeric_functions.rotate(x, t, self.world.base)
-        raise FormulaError("formula", f"{name} is not available here", column=node.column or None)
+        raise FormulaError("formula", f"{name} is not available here")
 
     def _plain_call(
         self, function: Callable[..., Value], name: str, arguments: tuple[Expression, ...]
@@ -269,7 +264,7 @@ class Evaluator:
 
     def _attention(self, name: str, arguments: list[Value]) -> Value:
         query = arguments[0]
-        keys = arguments[1] if len(arguments) > 1 else self._name("k", 0)
+        keys = arguments[1] if len(arguments) > 1 else self._name("k")
         if query.kind not in ("vector", "row") or keys.kind != "matrix":
             raise FormulaError(
                 "formula",
@@ -286,7 +281,7 @@ class Evaluator:
         alpha = Value(softmax_of(logits), "vector")
         if name == "weights":
             return alpha
-        values = arguments[2] if len(arguments) > 2 else self._name("v", 0)
+        values = arguments[2] if len(arguments) > 2 else self._name("v")
         return multiply(transpose(values), alpha)
 
     def _binder(self, node: Call) -> Value:
@@ -321,7 +316,11 @@ class Evaluator:
         within = self.world.tolerance
         if node.within is not None:
             within = float(self.value(node.within).array.flat[0])
-        return relations.related(node, self.value(node.left), self.value(node.right), within)
+        left, right = self.value(node.left), self.value(node.right)
+        try:
+            return relations.related(node, left, right, within)
+        except FormulaError as error:
+            raise node.locate(error) from None
 
     def _logic(self, operator: str, left: Expression, right: Expression) -> Truth:
         first = self.truth(left)
@@ -371,13 +370,13 @@ class Evaluator:
 
     def _copyable(self, arguments: tuple[Expression, ...]) -> Truth:
         position = self._member_of(arguments[0])
-        found = [certify(rows, position) for rows in self._name("k", 0).array]
+        found = [certify(rows, position) for rows in self._name("k").array]
         holds = np.asarray([each.verdict == "outside" for each in found], dtype=bool)
         return Truth(holds, np.asarray([-each.margin if each.margin else 1.0 for each in found]))
 
     def _distance(self, arguments: tuple[Expression, ...]) -> Value:
         position = self._member_of(arguments[0])
-        margins = [certify(rows, position).margin for rows in self._name("k", 0).array]
+        margins = [certify(rows, position).margin for rows in self._name("k").array]
         return Value(np.asarray(margins), "scalar")
 
 

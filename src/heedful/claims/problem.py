@@ -192,6 +192,7 @@ def compile_claim(claim: Claim) -> Problem:
                 expected=error.expected,
                 way_out=error.way_out,
                 column=error.column,
+                field=error.field,
             ) from None
         return expand(tree, functions, field)
 

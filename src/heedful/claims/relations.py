@@ -32,7 +32,6 @@ def related(node: Compare, left: Value, right: Value, within: float) -> Truth:
             "formula",
             f"compares a {left.describe()} and a {right.describe()}",
             expected="two scalars; use ≈ or = for vectors",
-            column=node.column or None,
         )
     gap = left.array - right.array
     if node.operator in (">", ">="):

@@ -85,6 +85,7 @@ def _value(problem: Problem, world: World, field: str, tree: Expression) -> Valu
             expected=error.expected,
             way_out=error.way_out,
             column=error.column,
+            field=error.field,
         ) from None
 
 

@@ -60,7 +60,7 @@ class Arithmetic(Operands):
         self.need_value(left, token.column, f"the left side of {token.text}")
         self.need_value(right, token.column, f"the right side of {token.text}")
         operator = cast(Literal["+", "-", "*", "/"], token.text)
-        return self.build(Binary(operator, left, right, column=token.column))
+        return self.build(Binary(operator, left, right, position=self.at(token)))
 
     def starts_factor(self) -> bool:
         """Tell whether the next token begins a factor of a product without a sign."""
@@ -91,7 +91,7 @@ class Arithmetic(Operands):
         right = self.expression(Precedence.SIGN)
         self.need_value(left, token.column, "the first factor of a product")
         self.need_value(right, token.column, "the second factor of a product")
-        return self.build(Binary("*", left, right, column=token.column))
+        return self.build(Binary("*", left, right, position=self.at(token)))
 
     def power(self, left: Expression, *, exponent: bool) -> Expression | None:
         """Read an exponent or a transpose; a transpose never belongs to an exponent."""
@@ -102,11 +102,11 @@ class Arithmetic(Operands):
         self.need_value(left, token.column, "what stands before " + token.text)
         if transpose:
             self.place += transpose
-            return self.build(Unary("T", left, column=token.column))
+            return self.build(Unary("T", left, position=self.at(token)))
         self.advance()
         right = self.raised(token) if token.kind == "superscript" else self.exponent()
         self.need_value(right, token.column, "the exponent")
-        return self.build(Binary("^", left, right, column=token.column))
+        return self.build(Binary("^", left, right, position=self.at(token)))
 
     def transpose_length(self) -> int:
         """Return how many tokens a transpose takes here: ' and ᵀ, ^T and ^⊤, ^{T}; 0 if none."""
@@ -136,10 +136,10 @@ class Arithmetic(Operands):
     def raised(self, token: Token) -> Expression:
         """Return the whole number of a raised exponent such as ⁻¹."""
         digits = token.text.removeprefix("-")
-        number = self.build(Number(Fraction(int(digits)), column=token.column))
+        number = self.build(Number(Fraction(int(digits)), position=self.at(token)))
         if digits == token.text:
             return number
-        return self.build(Unary("-", number, column=token.column))
+        return self.build(Unary("-", number, position=self.at(token)))
 
     def entry(self, left: Expression) -> Expression:
         """Read `[i]` or `[i, j]` after what it picks from."""
@@ -156,7 +156,7 @@ class Arithmetic(Operands):
             self.need_value(index, opened.column, "an index")
         if len(indices) > 2:
             self.fail(f"{len(indices)} indices", opened.column, expected="one or two were expected")
-        return self.build(Entry(left, tuple(indices), column=opened.column))
+        return self.build(Entry(left, tuple(indices), position=self.at(opened)))
 
     def at_half_of_norm(self) -> bool:
         """Tell whether a single bar comes next where a norm is to be closed by two."""

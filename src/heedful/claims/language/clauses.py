@@ -96,7 +96,7 @@ class Clauses(Relations):
                 )
             indices.append(text)
         condition = self.conjunction(clause.conditions) if clause.conditions else None
-        return self.build(ForAll(tuple(indices), condition, body, column=token.column))
+        return self.build(ForAll(tuple(indices), condition, body, position=self.at(token)))
 
     def given_that(self, left: Expression) -> Expression:
         """Read `given that …`: where the condition holds, so does the statement."""
@@ -107,9 +107,9 @@ class Clauses(Relations):
         self.need_statement(condition, token.column, "what follows `given`")
         if isinstance(left, ForAll) and mentions(condition) & set(left.indices):
             # The condition speaks of the index, so it belongs inside.
-            body = self.build(Logic("implies", condition, left.body, column=token.column))
-            return self.build(ForAll(left.indices, left.condition, body, column=left.column))
-        return self.build(Logic("implies", condition, left, column=token.column))
+            body = self.build(Logic("implies", condition, left.body, position=self.at(token)))
+            return self.build(ForAll(left.indices, left.condition, body, position=left.position))
+        return self.build(Logic("implies", condition, left, position=self.at(token)))
 
     def clause(self, *, values: bool = False) -> Clause:
         """Read indices and what is asked of them."""

@@ -48,7 +48,7 @@ class Operands(Reader, ABC):
         token = self.token
         if token.kind == "number":
             self.advance()
-            return self.build(Number(Fraction(token.text), column=token.column))
+            return self.build(Number(Fraction(token.text), position=self.at(token)))
         if token.kind == "name":
             return self.named()
         if token.says("("):
@@ -60,7 +60,7 @@ class Operands(Reader, ABC):
             self.advance()
             inner = self.expression(Precedence.SIGN, exponent=exponent)
             self.need_value(inner, token.column, "what follows -")
-            return self.build(Unary("-", inner, column=token.column))
+            return self.build(Unary("-", inner, position=self.at(token)))
         if token.says("√"):
             return self.root()
         if token.says("not"):
@@ -97,7 +97,7 @@ class Operands(Reader, ABC):
                     token.column,
                     way_out=f"{near} (for a product write {name} * …)",
                 )
-        return self.build(Name(name, column=token.column))
+        return self.build(Name(name, position=self.at(token)))
 
     def root(self) -> Expression:
         """Read √ and what it covers: one name, number, call or bracket."""
@@ -110,7 +110,7 @@ class Operands(Reader, ABC):
                 self.token.column,
                 way_out="write sqrt(x)^2 or sqrt(x^2)",
             )
-        return self.build(Call("sqrt", (inside,), column=token.column))
+        return self.build(Call("sqrt", (inside,), position=self.at(token)))
 
     def covered(self) -> Expression:
         """Read the operand of √ with its entries."""
@@ -143,13 +143,17 @@ class Operands(Reader, ABC):
         self.leave()
         self.need_value(inside, column, "what stands between bars")
         if opened.text == "|":
-            return self.build(Call("abs", (inside,), column=opened.column))
+            return self.build(Call("abs", (inside,), position=self.at(opened)))
         arguments: tuple[Expression, ...] = (inside,)
         if self.token.kind == "subscript":
             order = self.advance()
-            p = Number(Fraction(order.text), order.column) if order.text.isdigit() else None
-            arguments = (inside, self.build(p or Name(order.text, order.column)))
-        return self.build(Call("norm", arguments, column=opened.column))
+            p = (
+                Number(Fraction(order.text), position=self.at(order))
+                if order.text.isdigit()
+                else None
+            )
+            arguments = (inside, self.build(p or Name(order.text, position=self.at(order))))
+        return self.build(Call("norm", arguments, position=self.at(opened)))
 
     def argument(self, place: str) -> Expression:
         """Read a value between brackets, bars or commas."""
@@ -180,7 +184,7 @@ class Operands(Reader, ABC):
                 token.column,
                 expected=f"it takes {function.arity}: {', '.join(function.forms)}",
             )
-        return self.build(Call(function.name, arguments, given, column=token.column))
+        return self.build(Call(function.name, arguments, given, position=self.at(token)))
 
     def first_argument(self, function: Function) -> Expression:
         """Read the first argument: an event for P, a value for all others."""

@@ -14,7 +14,7 @@ from heedful.claims.language.clauses import Clauses
 from heedful.claims.language.functions import FUNCTIONS, Arity, declared
 from heedful.claims.language.reader import Limits, Vocabulary
 from heedful.claims.language.tokens import tokenize
-from heedful.claims.language.tree import Expression
+from heedful.claims.language.tree import Expression, Field
 from heedful.errors import FormulaError
 
 LIMITS = Limits()
@@ -28,17 +28,19 @@ def parse(
     names: Collection[str] = (),
     where: str = "formula",
     limits: Limits = LIMITS,
+    field: Field = (),
 ) -> Expression:
     """Read a statement: a relation, or relations joined by words and clauses.
 
     `functions` are those that a sheet defines, with the number of their arguments. `names`
-    are those it declares: they are never bound by a clause, nor called.
+    are those it declares: they are never bound by a clause, nor called. `field` is the formula's
+    place in its claim; every node and every error remembers it.
 
     >>> parse("α_a ≥ 0.9")
-    Compare(operator='>=', left=Name(text='alpha_a', column=1),
-            right=Number(value=Fraction(9, 10), column=7), within=None, column=5)
+    Compare(operator='>=', left=Name(text='alpha_a'), right=Number(value=Fraction(9, 10)),
+            within=None)
     """
-    reader, tree = _read(text, functions, names, where, limits)
+    reader, tree = _read(text, functions, names, where, limits, field)
     if not reader.is_statement(tree):
         reader.fail(
             "the formula is a value, and says nothing that could be true or false",
@@ -56,14 +58,14 @@ def parse_value(
     names: Collection[str] = (),
     where: str = "formula",
     limits: Limits = LIMITS,
+    field: Field = (),
 ) -> Expression:
     """Read a value: a query, a matrix, a bound; no relation.
 
     >>> parse_value("β k_a")
-    Binary(operator='*', left=Name(text='beta', column=1),
-           right=Name(text='k_a', column=3), column=3)
+    Binary(operator='*', left=Name(text='beta'), right=Name(text='k_a'))
     """
-    reader, tree = _read(text, functions, names, where, limits)
+    reader, tree = _read(text, functions, names, where, limits, field)
     reader.need_value(tree, tree.column, "the formula")
     return tree
 
@@ -91,10 +93,11 @@ def _read(
     names: Collection[str],
     where: str,
     limits: Limits,
+    field: Field,
 ) -> tuple[Clauses, Expression]:
     own = {name: declared(name, arity) for name, arity in (functions or {}).items()}
     vocabulary = Vocabulary(functions={**FUNCTIONS, **own}, names=frozenset(names) - own.keys())
-    reader = Clauses(text, where, vocabulary, limits)
+    reader = Clauses(text, where, vocabulary, limits, field)
     if reader.at_end():
         reader.fail("the formula is empty", 1, expected="a formula was expected, such as x = 1")
     tree = reader.statement()

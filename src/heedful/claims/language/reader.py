@@ -17,8 +17,10 @@ from heedful.claims.language.tree import (
     Call,
     Compare,
     Expression,
+    Field,
     ForAll,
     Logic,
+    Position,
     Unary,
     children,
 )
@@ -51,8 +53,16 @@ class Vocabulary:
 class Reader:
     """Reads tokens one by one, builds measured nodes, and says where something is wrong."""
 
-    def __init__(self, text: str, where: str, vocabulary: Vocabulary, limits: Limits) -> None:
+    def __init__(
+        self,
+        text: str,
+        where: str,
+        vocabulary: Vocabulary,
+        limits: Limits,
+        field: Field = (),
+    ) -> None:
         self.where = where
+        self.field = field
         self.vocabulary = vocabulary
         self.limits = limits
         if len(text) > limits.characters:
@@ -95,6 +105,10 @@ class Reader:
             self.place += 1
             return True
         return False
+
+    def at(self, place: Token | Expression) -> Position:
+        """Return the position of a token or of another node, for a new node."""
+        return Position(place.column, self.field)
 
     def at_end(self) -> bool:
         """Tell whether everything has been read."""
@@ -179,7 +193,14 @@ class Reader:
         self, problem: str, column: int, *, expected: str = "", way_out: str = ""
     ) -> FormulaError:
         """Return what is wrong at a column."""
-        return FormulaError(self.where, problem, expected=expected, way_out=way_out, column=column)
+        return FormulaError(
+            self.where,
+            problem,
+            expected=expected,
+            way_out=way_out,
+            column=column,
+            field=self.field,
+        )
 
     def fail(self, problem: str, column: int, *, expected: str = "", way_out: str = "") -> NoReturn:
         """Refuse the formula at a column."""

@@ -23,7 +23,7 @@ class Relations(Arithmetic):
         token = self.advance()
         inner = self.expression(Precedence.NOT)
         self.need_statement(inner, token.column, "what follows `not`")
-        return self.build(Unary("not", inner, column=token.column))
+        return self.build(Unary("not", inner, position=self.at(token)))
 
     def joined(self, left: Expression, least: Precedence) -> Expression | None:
         """Go on with a relation or a logical word, or return None."""
@@ -54,7 +54,7 @@ class Relations(Arithmetic):
         for side, name in ((left, "left"), (right, "right")):
             self.need_statement(side, token.column, f"the {name} side of {token.text}", hint)
         operator = cast(Literal["and", "or", "implies"], token.text)
-        return self.build(Logic(operator, left, right, column=token.column))
+        return self.build(Logic(operator, left, right, position=self.at(token)))
 
     def relation(self, left: Expression) -> Expression:
         """Read a relation, or a chain of them that share their middle terms."""
@@ -108,13 +108,13 @@ class Relations(Arithmetic):
         """Build one link of a chain; a tolerance turns = into ≈, and is for ≈ alone."""
         operator = cast(Relation, link.text)
         if within is not None and operator in ("=", "~"):
-            return self.build(Compare("~", left, right, within, column=link.column))
-        return self.build(Compare(operator, left, right, column=link.column))
+            return self.build(Compare("~", left, right, within, position=self.at(link)))
+        return self.build(Compare(operator, left, right, position=self.at(link)))
 
     def conjunction(self, statements: list[Expression]) -> Expression:
         """Join statements by `and`, from the left."""
         return reduce(
-            lambda left, right: self.build(Logic("and", left, right, column=right.column)),
+            lambda left, right: self.build(Logic("and", left, right, position=self.at(right))),
             statements,
         )
 
@@ -132,7 +132,7 @@ class Relations(Arithmetic):
             )
         self.advance()
         found = self.one_of(value, opened) if opened.text == "{" else self.between(value, opened)
-        return self.build(Unary("not", found, column=token.column)) if negated else found
+        return self.build(Unary("not", found, position=self.at(token))) if negated else found
 
     def one_of(self, value: Expression, opened: Token) -> Expression:
         """Read the members of a set: x = a or x = b."""
@@ -141,12 +141,13 @@ class Relations(Arithmetic):
         while self.accept(","):
             members.append(self.argument("a member"))
         self.leave()
-        column = opened.column
+        place = self.at(opened)
         equal: list[Expression] = [
-            self.build(Compare("=", value, member, column=column)) for member in members
+            self.build(Compare("=", value, member, position=place)) for member in members
         ]
         return reduce(
-            lambda left, right: self.build(Logic("or", left, right, column=column)), equal
+            lambda left, right: self.build(Logic("or", left, right, position=place)),
+            equal,
         )
 
     def between(self, value: Expression, opened: Token) -> Expression:
@@ -169,7 +170,7 @@ class Relations(Arithmetic):
         second: Relation = "<=" if closing.text == "]" else "<"
         return self.conjunction(
             [
-                self.build(Compare(first, low, value, column=column)),
-                self.build(Compare(second, value, high, column=column)),
+                self.build(Compare(first, low, value, position=self.at(opened))),
+                self.build(Compare(second, value, high, position=self.at(opened))),
             ]
         )

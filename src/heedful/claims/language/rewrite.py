@@ -14,17 +14,14 @@ from itertools import count
 from heedful.claims.language.binding import bound_names, mentions
 from heedful.claims.language.names import subscripts
 from heedful.claims.language.tree import (
-    Binary,
     Call,
-    Compare,
-    Entry,
     Expression,
     ForAll,
-    Logic,
     Name,
     Number,
     Unary,
     children,
+    with_children,
 )
 from heedful.errors import FormulaError
 
@@ -73,29 +70,6 @@ def constant(value: int | float | Fraction) -> Expression:
     """
     exact = _shortest(value) if isinstance(value, float) else Fraction(value)
     return Unary("-", Number(-exact)) if exact < 0 else Number(exact)
-
-
-def with_children(node: Expression, parts: Iterable[Expression]) -> Expression:
-    """Return a node of the same kind around other parts, in the order of `children`."""
-    new = tuple(parts)
-    match node:
-        case Number() | Name():
-            return node
-        case Entry():
-            return dataclasses.replace(node, base=new[0], indices=new[1:])
-        case Unary():
-            return dataclasses.replace(node, operand=new[0])
-        case Binary() | Logic():
-            return dataclasses.replace(node, left=new[0], right=new[1])
-        case Compare():
-            within = new[2] if len(new) > 2 else None
-            return dataclasses.replace(node, left=new[0], right=new[1], within=within)
-        case Call():
-            given = None if node.given is None else new[-1]
-            return dataclasses.replace(node, arguments=new[: len(node.arguments)], given=given)
-        case ForAll():
-            condition = None if node.condition is None else new[0]
-            return dataclasses.replace(node, condition=condition, body=new[-1])
 
 
 def _substitute(node: Expression, mapping: dict[str, Expression]) -> Expression:
@@ -152,12 +126,12 @@ def _relabel(node: Expression, index: str, label: str, whole: Expression) -> Exp
     """Return a node with a free index relabelled, alone and as a subscript."""
     if isinstance(node, Name):
         if node.text == index:
-            return dataclasses.replace(whole, column=node.column)
+            return dataclasses.replace(whole, position=node.position)
         head, *below = node.text.split("_")
         if index not in below:
             return node
         text = "_".join([head, *(label if part == index else part for part in below)])
-        return Name(text, column=node.column)
+        return Name(text, position=node.position)
     bound = bound_names(node)
     if index in bound:
         return node

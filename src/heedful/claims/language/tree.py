@@ -1,102 +1,148 @@
 """The tree a formula becomes: nine kinds of node, and nothing that can run.
 
 Nodes are immutable and compare by content, so a repair can replace a part of a formula and
-two formulas can be told apart. Each knows the column of the text it came from; columns do
-not count when nodes are compared.
+two formulas can be told apart. Each knows where it was written: the field of the claim and
+the column of its text. Positions do not count when nodes are compared. Trees can be pickled,
+positions included, so an error found in another process still knows its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
+
+from heedful.errors import FormulaError
+
+Field: TypeAlias = tuple[str | int, ...]
+"""The path of a formula inside its claim: ("expect", 0), ("query",), ("let", "f(X)")."""
+
+
+class Position(NamedTuple):
+    """Where something was written."""
+
+    column: int
+    """Counted from 1 in the text of the formula; 0 for what was never written."""
+    field: Field = ()
+    """The formula it is part of; empty for a formula that belongs to no claim."""
+
+
+NOWHERE = Position(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Node:
+    """What all kinds of node share."""
+
+    position: Position = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+    @property
+    def column(self) -> int:
+        """Where it was written, from 1."""
+        return self.position.column
+
+    def error(self, problem: str, *, expected: str = "", way_out: str = "") -> FormulaError:
+        """Return an error about this part of a formula, at its field and column."""
+        return FormulaError(
+            "formula",
+            problem,
+            expected=expected,
+            way_out=way_out,
+            column=self.position.column or None,
+            field=self.position.field,
+        )
+
+    def locate(self, error: FormulaError) -> FormulaError:
+        """Return an error from inside this part, at this part unless it has a place already."""
+        if error.column is not None or not self.position.column:
+            return error
+        return type(error)(
+            error.where,
+            error.problem,
+            expected=error.expected,
+            way_out=error.way_out,
+            column=self.position.column,
+            field=self.position.field,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Node):
     """A constant, kept exactly: 0.1 is 1/10."""
 
     value: Fraction
-    column: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Name(Node):
     """A name as written, Greek letters spelled: `beta`, `k_a`, `alpha_i`, `W_Q`, `pi`."""
 
     text: str
-    column: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Node):
     """One entry of an expression: `weights(q)[a]`, `phi(t)[1]`, `A[i, j]`; counted from 1."""
 
     base: Expression
     indices: tuple[Expression, ...]
-    column: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Node):
     """A sign, a transpose, or a negation."""
 
     operator: Literal["-", "T", "not"]
     operand: Expression
-    column: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Node):
     """Arithmetic between two expressions; `*` is the product of linear algebra."""
 
     operator: Literal["+", "-", "*", "/", "^"]
     left: Expression
     right: Expression
-    column: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Node):
     """A function of the language, or one that the sheet defines, applied to arguments."""
 
     function: str
     arguments: tuple[Expression, ...]
     given: Expression | None = None
     """The condition of `E(x given y)`, `P(x given y)`, `std(x given y)`."""
-    column: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(Node):
     """A relation; `within` is the tolerance of ≈, when one was written."""
 
     operator: Literal["<", "<=", ">", ">=", "=", "!=", "~"]
     left: Expression
     right: Expression
     within: Expression | None = None
-    column: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Logic:
+class Logic(Node):
     """Two statements joined."""
 
     operator: Literal["and", "or", "implies"]
     left: Expression
     right: Expression
-    column: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class ForAll:
+class ForAll(Node):
     """A statement for every value of some indices: `… for all s != t < T`."""
 
     indices: tuple[str, ...]
     condition: Expression | None
     body: Expression
-    column: int = field(default=0, compare=False)
 
 
 Expression: TypeAlias = Number | Name | Entry | Unary | Binary | Call | Compare | Logic | ForAll
@@ -119,6 +165,34 @@ def children(node: Expression) -> tuple[Expression, ...]:
             return (left, right) if within is None else (left, right, within)
         case ForAll(_, condition, body):
             return (body,) if condition is None else (condition, body)
+
+
+def with_children(node: Expression, parts: Iterable[Expression]) -> Expression:
+    """Return a node of the same kind around other parts, in the order of `children`."""
+    new = tuple(parts)
+    match node:
+        case Number() | Name():
+            return node
+        case Entry():
+            return dataclasses.replace(node, base=new[0], indices=new[1:])
+        case Unary():
+            return dataclasses.replace(node, operand=new[0])
+        case Binary() | Logic():
+            return dataclasses.replace(node, left=new[0], right=new[1])
+        case Compare():
+            within = new[2] if len(new) > 2 else None
+            return dataclasses.replace(node, left=new[0], right=new[1], within=within)
+        case Call():
+            given = None if node.given is None else new[-1]
+            return dataclasses.replace(node, arguments=new[: len(node.arguments)], given=given)
+        case ForAll():
+            condition = None if node.condition is None else new[0]
+            return dataclasses.replace(node, condition=condition, body=new[-1])
+
+
+def map_children(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """Return a node with every expression directly inside it changed."""
+    return with_children(node, map(change, children(node)))
 
 
 def walk(node: Expression) -> Iterator[Expression]:
