@@ -25,8 +25,8 @@ import numpy as np
 import torch
 
 from heedful.model import Decoder, preset
+from heedful.studies.heads.heads_study import Effort, study_subject
 from heedful.studies.heads.sample import Amount, Row, Sample, Subject, open_subject
-from heedful.studies.heads.study import Effort, study_subject
 
 RESULTS = Path(__file__).parent / "results" / "heads.json"
 TOKENS = 256

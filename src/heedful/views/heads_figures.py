@@ -24,12 +24,10 @@ from heedful.views.drawing import (
 
 if TYPE_CHECKING:
     from heedful.stats import Estimate
-    from heedful.studies.heads.head_counts import HeadCounts
+    from heedful.studies.heads.comparisons import HeadCounts, PreNorm, Schemes
+    from heedful.studies.heads.heads_study import HeadsStudy
     from heedful.studies.heads.keys import Keys
-    from heedful.studies.heads.prenorm import PreNorm
     from heedful.studies.heads.robustness import HeadAblation, Robustness
-    from heedful.studies.heads.schemes import Schemes
-    from heedful.studies.heads.study import HeadsStudy
 
 COLOURS = {
     "previous": BLUE,

@@ -20,8 +20,8 @@ from heedful.views.page import Block, Figure, Section, Table
 from heedful.views.terminal import sentence
 
 if TYPE_CHECKING:
-    from heedful.studies.heads.findings import Finding
-    from heedful.studies.heads.study import HeadsStudy, Trained
+    from heedful.studies.heads.comparisons import Finding
+    from heedful.studies.heads.heads_study import HeadsStudy, Trained
 
 
 def heads_section(record: HeadsStudy, seconds: float, *, options: str = "") -> Section:

@@ -15,9 +15,9 @@ from heedful.views.terminal import bullets, number, paragraph, sentence, table
 if TYPE_CHECKING:
     from heedful.stats import Estimate
     from heedful.studies.heads.behaviour import HeadBehaviour
-    from heedful.studies.heads.findings import Finding
+    from heedful.studies.heads.comparisons import Finding
+    from heedful.studies.heads.heads_study import HeadsStudy, Trained
     from heedful.studies.heads.predictable import Predictable, TokenName
-    from heedful.studies.heads.study import HeadsStudy, Trained
 
 LETTERS = {
     "previous": "P",

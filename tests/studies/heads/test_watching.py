@@ -17,14 +17,15 @@ from heedful.model import Decoder, DecoderConfig, LayerTrace
 from heedful.model.config import Attention
 from heedful.stats import Estimate
 from heedful.studies.heads.behaviour import IN_SIGHT, Watch, key_sets, watch_repeats
-from heedful.studies.heads.findings import sign_verdict
+from heedful.studies.heads.comparisons import sign_verdict
 from heedful.studies.heads.keys import KeyWatch, equal_norms, equivalent_beta, token_spreads
-from heedful.studies.heads.losses import LossBatch, wrapped
 from heedful.studies.heads.robustness import (
+    LossBatch,
     NoiseWatch,
     disturbed,
     losses_without,
     measure_robustness,
+    wrapped,
 )
 from heedful.studies.heads.sample import Amount, Row, Sample, text_rows
 

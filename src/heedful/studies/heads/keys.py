@@ -30,10 +30,9 @@ from heedful.attention.copyable import certify
 from heedful.model import Decoder, LayerTrace
 from heedful.records import Record
 from heedful.stats import Estimate
-from heedful.studies.heads.behaviour import IN_SIGHT
+from heedful.studies.heads.behaviour import BLOCK, IN_SIGHT
 from heedful.studies.heads.sample import Row
 
-BLOCK = 16
 MARGINS = 256
 """Attended keys whose margin is certified, over the whole model."""
 

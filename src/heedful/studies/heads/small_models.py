@@ -24,9 +24,8 @@ from heedful.data.corpus import Pairs
 from heedful.model import Decoder
 from heedful.records import Record
 from heedful.studies.heads.keys import KeyWatch
-from heedful.studies.heads.losses import LossBatch
 from heedful.studies.heads.order import OrderTest, Probe, order_tests, probe_positions
-from heedful.studies.heads.robustness import NoiseWatch, noisy_change
+from heedful.studies.heads.robustness import LossBatch, NoiseWatch, noisy_change
 from heedful.studies.heads.sample import Sample, pair_rows
 from heedful.studies.text_corpora import TextData, read_parts
 from heedful.studies.text_training import TextTraining, prepare

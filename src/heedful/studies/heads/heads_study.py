@@ -17,16 +17,21 @@ import torch
 from heedful.model import LayerTrace, parameter_count
 from heedful.records import Record
 from heedful.studies.heads.behaviour import Behaviour, Watch, watch_repeats
-from heedful.studies.heads.findings import Finding
-from heedful.studies.heads.head_counts import HeadCounts, compare_heads
+from heedful.studies.heads.comparisons import (
+    Finding,
+    HeadCounts,
+    PreNorm,
+    Schemes,
+    compare_heads,
+    compare_norms,
+    compare_schemes,
+    find_witness,
+)
 from heedful.studies.heads.keys import Keys, KeyWatch
-from heedful.studies.heads.losses import LossBatch
 from heedful.studies.heads.order import LARGE, OrderTest, Probe, order_tests, probe_positions
 from heedful.studies.heads.predictable import Predictable, predictable_tokens
-from heedful.studies.heads.prenorm import PreNorm, compare_norms, find_witness
-from heedful.studies.heads.robustness import NoiseWatch, Robustness, measure_robustness
+from heedful.studies.heads.robustness import LossBatch, NoiseWatch, Robustness, measure_robustness
 from heedful.studies.heads.sample import DEFAULT_AMOUNT, Amount, Row, Subject, open_subject
-from heedful.studies.heads.schemes import Schemes, compare_schemes
 from heedful.studies.heads.small_models import Plan, train_all
 
 Progress = Callable[[int, int], None]
