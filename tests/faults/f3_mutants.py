@@ -37,8 +37,8 @@ def in_place() -> None:
         whole = folder / "elsewhere" / final.name
         final.mkdir()
         for name in ("manifest.json", "state.json", "config.json", "training.safetensors"):
-            checkpoint.write_bytes(final / name, (whole / name).read_bytes())
-        checkpoint.write_bytes(
+            checkpoint.write_new(final / name, (whole / name).read_bytes())
+        checkpoint.write_new(
             final / "model.safetensors", (whole / "model.safetensors").read_bytes()
         )
         return final

@@ -145,12 +145,12 @@ def _check_exports(exports: Exports) -> None:
 
 def _export(report: CheckReport, exports: Exports) -> None:
     from heedful.claims.exports import csv_text, junit_text
+    from heedful.files import write_atomic
     from heedful.views.claims_page import claims_page
-    from heedful.views.drawing import write_whole
 
     writers = {"junit": junit_text, "csv": csv_text, "html": claims_page}
     for kind, path in exports.items():
         try:
-            write_whole(path, writers[kind](report).encode("utf-8"))
+            write_atomic(path, writers[kind](report))
         except OSError as error:
             raise InputError(f"--{kind}", f"{path} cannot be written ({error.strerror})") from None

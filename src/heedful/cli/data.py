@@ -145,7 +145,7 @@ def get(
         heed data get multi30k --to corpora
     """
     from heedful.cli.progress import progress
-    from heedful.data.downloads import fetch_corpus
+    from heedful.data.published import fetch_corpus
     from heedful.views.data_views import fetched_data_tables
 
     with progress(f"fetching {name}") as step:

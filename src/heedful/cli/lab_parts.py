@@ -204,9 +204,9 @@ def chosen(only: list[str] | None) -> tuple[Part, ...]:
 
 
 def _content(path: Path) -> str:
-    from heedful.data.checksums import checksum_of
+    from heedful.files import sha256_of
 
     try:
-        return checksum_of(path, "sha256:")
+        return f"sha256:{sha256_of(path)}"
     except OSError as error:
         raise InputError("--corpus", f"{path} cannot be read ({error.strerror})") from None

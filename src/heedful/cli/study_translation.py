@@ -160,13 +160,13 @@ def prepare_folder(output: Path) -> None:
 
 def keep_study(record: TranslationStudy, output: Path) -> None:
     """Write the record, and a page with its section alone."""
-    from heedful.views.drawing import write_whole
+    from heedful.files import write_atomic
     from heedful.views.lab_record import PartRecord, write_report
     from heedful.views.translation_section import translation_section
 
     section = translation_section(record, 60.0 * record.minutes)
     try:
-        write_whole(output / RECORD, record.to_json().encode())
+        write_atomic(output / RECORD, record.to_json())
         write_report(output, [PartRecord.of(section, record)])
     except OSError as error:
         raise RunError(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json as json_library
-import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from cyclopts import Parameter
 from heedful.cli.lines import arriving, blocks_of_lines
 from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
 from heedful.errors import InputError, RunError
+from heedful.files import atomic_file
 
 if TYPE_CHECKING:
     from heedful.studies.translation import Translation, Translator
@@ -247,17 +246,11 @@ def _opened(output: Path | None) -> Iterator[TextIO]:
     if output is None:
         yield sys.stdout
         return
-    handle, unfinished = tempfile.mkstemp(dir=output.resolve().parent, prefix=f".{output.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as target:
+        with (
+            atomic_file(output) as handle,
+            open(handle, "w", encoding="utf-8", newline="\n", closefd=False) as target,
+        ):
             yield target
-            target.flush()
-            os.fsync(target.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(unfinished).chmod(0o666 & ~umask)
-        Path(unfinished).replace(output)
     except OSError as error:
         raise RunError(str(output), f"could not be written ({error.strerror})") from None
-    finally:
-        Path(unfinished).unlink(missing_ok=True)

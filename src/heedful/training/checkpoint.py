@@ -13,7 +13,6 @@ visible. An older one is removed only after the new one was read back and is who
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -27,8 +26,8 @@ import safetensors.torch
 from torch import Tensor
 
 from heedful.errors import InputError, RunError
+from heedful.files import fsync_path, json_bytes, sha256, sha256_of, write_new
 from heedful.model import DecoderConfig
-from heedful.training.durable import json_bytes, push_folder, write_bytes
 
 PREFIX = "step-"
 KEPT = 2
@@ -85,20 +84,20 @@ def save(folder: Path, contents: Contents, config: DecoderConfig) -> Path:
     try:
         unfinished.mkdir()
         with ThreadPoolExecutor(1) as pool:  # hashes while the main thread writes
-            digests = {name: pool.submit(_digest, content) for name, content in files.items()}
+            digests = {name: pool.submit(sha256, content) for name, content in files.items()}
             for name, content in files.items():
-                write_bytes(unfinished / name, content)
+                write_new(unfinished / name, content)
             listed = {
                 name: {"sha256": digests[name].result(), "bytes": len(content)}
                 for name, content in files.items()
             }
-        manifest = {"files": listed, "sha256": _digest(json_bytes(listed))}
-        write_bytes(unfinished / MANIFEST, json_bytes(manifest))
-        push_folder(unfinished)
+        manifest = {"files": listed, "sha256": sha256(json_bytes(listed))}
+        write_new(unfinished / MANIFEST, json_bytes(manifest))
+        fsync_path(unfinished)
         if final.exists():  # a damaged one of the same step, over which a run went on
             final.rename(folder / f".removed-{final.name}")
         unfinished.rename(final)
-        push_folder(folder)
+        fsync_path(folder)
     except OSError as error:
         with contextlib.suppress(OSError):
             shutil.rmtree(unfinished)
@@ -125,7 +124,7 @@ def damage(path: Path) -> str | None:
     try:
         manifest = _json_of(path / MANIFEST)
         files = manifest["files"]
-        own = manifest["sha256"] == _digest(json_bytes(files))
+        own = manifest["sha256"] == sha256(json_bytes(files))
         if not own or (path / MANIFEST).read_bytes() != json_bytes(manifest):
             return f"{MANIFEST} does not match its own checksum"
         present = {entry.name for entry in os.scandir(path)} - {MANIFEST}
@@ -198,13 +197,7 @@ def _remove_others(folder: Path, step: int) -> None:
 def _damaged(path: Path, expected: Mapping[str, Any]) -> str | None:
     if path.stat().st_size != expected["bytes"]:
         return f"{path.name} has {path.stat().st_size:,} bytes, not {expected['bytes']:,}"
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return None if digest == expected["sha256"] else f"{path.name} has another SHA-256"
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    return None if sha256_of(path) == expected["sha256"] else f"{path.name} has another SHA-256"
 
 
 def _json_of(path: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import MissingPartError
-from heedful.training.durable import write_all
+from heedful.files import write_all
 
 VERSION = "brain.Event:2"
 """What every event file begins with."""

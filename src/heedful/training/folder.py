@@ -20,10 +20,10 @@ from typing import Any
 import torch
 
 from heedful.errors import InputError, RunError
+from heedful.files import UNFINISHED, write_json
 from heedful.machine import examine
 from heedful.model import parameter_count
 from heedful.training.config import TrainingConfig
-from heedful.training.durable import json_bytes, replace_bytes
 
 CONFIG, MANIFEST, RESULT = "config.json", "manifest.json", "result.json"
 CHECKPOINTS = "checkpoints"
@@ -65,7 +65,7 @@ class RunFolder:
     def write(self, name: str, content: Any) -> None:
         """Write one of the JSON files, whole or not at all."""
         try:
-            replace_bytes(self.path / name, json_bytes(content))
+            write_json(self.path / name, content)
         except OSError as error:
             raise RunError(
                 str(self.path / name), f"could not be written ({error.strerror})"
@@ -150,9 +150,8 @@ class RunFolder:
 
     def _ours(self) -> bool:
         """Tell a run, or one that died before its config was written, from anything else."""
-        names = {entry.name for entry in self.path.iterdir()}
-        early = {CHECKPOINTS, "run.lock", MANIFEST, f".{MANIFEST}.writing", f".{CONFIG}.writing"}
-        return self.exists or names <= early
+        names = {entry.name for entry in self.path.iterdir() if entry.suffix != UNFINISHED}
+        return self.exists or names <= {CHECKPOINTS, "run.lock", MANIFEST}
 
 
 def manifest_of(

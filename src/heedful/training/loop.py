@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from heedful.errors import HeedfulError, InputError, RunError
+from heedful.files import remove_unfinished
 from heedful.model import parameter_count
 from heedful.training import checkpoint
 from heedful.training.config import TrainingConfig
@@ -91,6 +92,7 @@ def _run(
             if place.first:
                 run.prepare()
                 stack.enter_context(RunLock(run.path))
+                remove_unfinished(run.path)
             ready = place.from_first(True)  # the others wait until the folder is theirs
             assert ready
             training = _Training(run, config, feed, place, hooks, known)

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from heedful.files import write_all, write_atomic
 from heedful.records import plain
-from heedful.training.durable import replace_bytes, write_all
 from heedful.training.events import EventFile
 
 NAME = "metrics.jsonl"
@@ -30,7 +30,7 @@ class Metrics:
         kept = [line for line in read_metrics(folder) if line.get("step", 0) <= step]
         content = "".join(_line(line) for line in kept)
         if not self.path.exists() or self.path.read_text("utf-8") != content:
-            replace_bytes(self.path, content.encode("utf-8"))
+            write_atomic(self.path, content)
         self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         self._events = EventFile(folder / EVENTS, step) if tensorboard else None
 

@@ -13,9 +13,9 @@ from matplotlib.ticker import MaxNLocator
 from rich.console import RenderableType
 from rich.text import Text
 
-from heedful.data.downloads import FetchedCorpus
 from heedful.data.files import shown
 from heedful.data.inspection import CorpusFacts, Inspection, Lengths, SideFacts
+from heedful.data.published import FetchedCorpus
 from heedful.data.splits import Overlap
 from heedful.views.drawing import PALETTE, house_style, new_figure
 from heedful.views.terminal import bullets, number, paragraph, sentence, table

@@ -8,9 +8,7 @@ is readable on light and on dark pages.
 from __future__ import annotations
 
 import io
-import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +17,8 @@ from typing import Any
 import matplotlib
 from cycler import cycler
 from matplotlib.figure import Figure
+
+from heedful.files import write_atomic
 
 INK = "#1f2430"
 MARKER = "#010203"
@@ -104,24 +104,7 @@ def save(figure: Figure, path: Path) -> None:
             metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
             figure.savefig(buffer, format=kind, metadata=metadata, facecolor="white")
         content = buffer.getvalue()
-    write_whole(path, content)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees the old one or the new one, never a part."""
-    handle, temporary = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_atomic(path, content)
 
 
 def _svg(figure: Figure) -> str:

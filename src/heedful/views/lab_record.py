@@ -16,9 +16,9 @@ from typing import Any
 from rich.console import RenderableType
 
 from heedful import __version__
+from heedful.files import write_atomic
 from heedful.machine import examine
 from heedful.records import Record
-from heedful.views.drawing import write_whole
 from heedful.views.page import PageFacts, PagePart, Section, duration, page_html, section_html
 from heedful.views.terminal import table
 
@@ -108,7 +108,7 @@ def keep_part(output: Path, part: PartRecord) -> None:
     """Keep a finished part, whole or not at all."""
     path = _path(output, part.name)
     path.parent.mkdir(exist_ok=True)
-    write_whole(path, part.to_json(indent=None).encode())
+    write_atomic(path, part.to_json(indent=None))
 
 
 def write_report(
@@ -136,7 +136,7 @@ def write_report(
         for part in parts
     ]
     path = output / REPORT
-    write_whole(path, page_html(shown, facts).encode())
+    write_atomic(path, page_html(shown, facts))
     return path
 
 

@@ -6,7 +6,6 @@ there; nothing that the page sends is ever a path.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import InputError
+from heedful.files import sha256
 from heedful.records import Record
 
 if TYPE_CHECKING:
@@ -141,4 +141,4 @@ def _is_run(path: Path) -> bool:
 
 def id_of(path: Path) -> str:
     """Return the id of a path: the same path has the same id tomorrow, so links keep working."""
-    return hashlib.sha256(str(path.absolute()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return sha256(str(path.absolute()).encode("utf-8", "surrogateescape"))[:16]

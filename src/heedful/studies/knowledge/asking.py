@@ -18,6 +18,7 @@ from jaxtyping import Float64
 
 from heedful.data.biographies import QUESTION
 from heedful.errors import InputError
+from heedful.files import write_atomic, write_json
 from heedful.studies.knowledge.answers import Answerer, sequence_probability
 from heedful.studies.knowledge.ask_record import AskReply
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
@@ -26,7 +27,6 @@ from heedful.studies.knowledge.names import Neighbours
 from heedful.studies.knowledge.pipeline import END, MASK
 from heedful.tokenization import Tokenizer
 from heedful.training import trained_decoder
-from heedful.training.durable import json_bytes, replace_bytes
 
 ASK, STUDY = "ask.json", "knowledge.json"
 TOKENIZER, DOCUMENTS = "tokenizer.json", "documents.txt"
@@ -58,11 +58,11 @@ def keep_for_asking(
 ) -> None:
     """Put what asking needs beside the weights of a run; `ask.json` comes last."""
     answerer.tokenizer.save(run / TOKENIZER)
-    replace_bytes(run / DOCUMENTS, "".join(f"{text}\n" for text in corpus.documents).encode())
+    write_atomic(run / DOCUMENTS, "".join(f"{text}\n" for text in corpus.documents))
     asked = (f"{one.question}\t{one.answer}\n" for one in corpus.train)
-    replace_bytes(run / QUESTIONS, "".join(asked).encode())
+    write_atomic(run / QUESTIONS, "".join(asked))
     known = (f"{name}\t{place}\n" for name, place in corpus.known_people.items())
-    replace_bytes(run / PEOPLE, "".join(known).encode())
+    write_atomic(run / PEOPLE, "".join(known))
     content = {
         "kind": KIND,
         "temperature": threshold.temperature,
@@ -71,7 +71,7 @@ def keep_for_asking(
         "promised_error": threshold.promised_error,
         "longest_answer": answerer.longest_answer,
     }
-    replace_bytes(run / ASK, json_bytes(content))
+    write_json(run / ASK, content)
 
 
 class Asker:

@@ -6,14 +6,13 @@ it takes beside the gradient is added as a share.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
 import torch
 
+from heedful.files import sha256, write_json
 from heedful.training import TrainingConfig
-from heedful.training.durable import json_bytes, replace_bytes
 from heedful.training.feed import Feed
 from heedful.training.session import measured
 from heedful.training.trial import choose
@@ -26,7 +25,7 @@ MANY = 100_000
 def steps_within(minutes: float, config: TrainingConfig, feed: Feed, place: Path) -> int:
     """Return about how many steps take so many minutes; ask again and it is the same."""
     asked = {**config.to_dict(), "steps": 0, "schedule": {}, "minutes": minutes}
-    digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:8]
+    digest = sha256(json.dumps(asked, sort_keys=True))[:8]
     path = place.with_name(f"{place.name}-steps-{digest}.json")
     try:
         known = json.loads(path.read_text(encoding="utf-8"))["steps"]
@@ -44,5 +43,5 @@ def steps_within(minutes: float, config: TrainingConfig, feed: Feed, place: Path
     seconds = trial.seconds.get(trial.chosen.name) or measured(config, feed, trial.chosen)
     steps = max(int(60 * minutes / (BESIDE * seconds)), 2)
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_bytes(path, json_bytes({"steps": steps, "seconds": seconds, "minutes": minutes}))
+    write_json(path, {"steps": steps, "seconds": seconds, "minutes": minutes})
     return steps

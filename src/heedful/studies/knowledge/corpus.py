@@ -7,7 +7,6 @@ of the course; there only the text itself can say who is in it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from heedful.data.corpus import Documents, Pairs
 from heedful.data.pairs import read_tsv
 from heedful.data.text import read_text
 from heedful.errors import InputError
+from heedful.files import sha256
 from heedful.records import Record
 from heedful.studies.knowledge.evidence import Evidence, name_in
 
@@ -249,4 +249,4 @@ def _known_from_text(question: str, answer: str, evidence: Evidence) -> Asked:
 
 def _fingerprint(book: Biographies) -> str:
     lines: Sequence[str] = [f"{one.split}\t{one.question}\t{one.answer}" for one in book.questions]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return sha256("\n".join(lines))

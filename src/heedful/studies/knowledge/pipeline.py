@@ -6,7 +6,6 @@ study finds its runs again, a changed one begins new ones.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import signal
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from heedful.data.corpus import Documents
 from heedful.data.packing import one_in_each_row
 from heedful.data.sequences import Sequences, document_sequences
 from heedful.errors import InputError, RunError
+from heedful.files import sha256
 from heedful.model import Decoder
 from heedful.studies.knowledge.budget import steps_within
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
@@ -287,7 +287,7 @@ def _trained(
 ) -> Path:
     """Train, go on, or find what is finished; return the run's folder."""
     settings = {"config": config.to_dict(), "data": data}
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
+    digest = sha256(json.dumps(settings, sort_keys=True))[:8]
     path = folder / f"{label}-{digest}"
     run = RunFolder(path)
     if (path / RESULT).is_file() and run.read(RESULT).get("finished"):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from heedful.files import write_atomic
 from heedful.studies.knowledge.ahead import (
     ArmJob,
     Job,
@@ -26,7 +27,6 @@ from heedful.studies.knowledge.pipeline import prepare
 from heedful.studies.knowledge.recipe import Recipe
 from heedful.studies.knowledge.records import Arm, KnowledgeStudy, NameStudy, StoragePoint
 from heedful.studies.knowledge.storage import StorageCase, StoragePlan, storage_point
-from heedful.training.durable import replace_bytes
 from heedful.training.hooks import Report
 
 Step = Callable[[int, int], None]
@@ -95,7 +95,7 @@ def knowledge_study(
     trained = [arm.record for arm in arms.values()]
     record = _record(corpus, plan, judged, (*trained, *baselines(corpus)), names, tuple(storage),
                      main, (time.perf_counter() - started) / 60)  # fmt: skip
-    replace_bytes(folder / STUDY, record.to_json().encode())
+    write_atomic(folder / STUDY, record.to_json())
     meter.finish()
     return record
 

@@ -14,9 +14,10 @@ from heedful.data.batches import bucketed
 from heedful.data.corpus import Pairs
 from heedful.data.sequences import Sequences, pair_sequences
 from heedful.errors import InputError
+from heedful.files import sha256_of
 from heedful.model import Checkpoint, Decoder, open_checkpoint, parameter_count
 from heedful.model.lora import add_lora, merge_lora, trained_count
-from heedful.model.published import PUBLISHED, cached_path, sha256_of
+from heedful.model.published import PUBLISHED, cached_path
 from heedful.studies.translation.arms import Workshop, development_feed
 from heedful.studies.translation.format import TranslationFormat
 from heedful.studies.translation.records import ELSEWHERE

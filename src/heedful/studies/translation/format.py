@@ -15,11 +15,11 @@ from typing import Literal
 
 from heedful.data.phrasebook import keyboard
 from heedful.errors import ConfigError, InputError, RunError
+from heedful.files import write_json
 from heedful.model.safetensors_files import read_json
 from heedful.model.settings import Settings
 from heedful.studies.text_training import BEGIN, BETWEEN, END
 from heedful.tokenization import Tokenizer
-from heedful.training.durable import json_bytes, replace_bytes
 
 FILE = "translation.json"
 _BREAKS = re.compile(r"[\r\n]+")
@@ -71,7 +71,7 @@ class TranslationFormat(Settings):
     def write(self, folder: Path) -> None:
         """Write it beside the weights."""
         try:
-            replace_bytes(folder / FILE, json_bytes(self.model_dump(mode="json")))
+            write_json(folder / FILE, self.model_dump(mode="json"))
         except OSError as error:
             raise RunError(str(folder / FILE), f"could not be written ({error.strerror})") from None
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import RunError
+from heedful.files import write_atomic
 from heedful.model import DecoderConfig, parameter_count
 from heedful.model.safetensors_files import read_json
 from heedful.studies.translation.format import FILE, TranslationFormat
-from heedful.training.durable import replace_bytes
 
 CARD = "MODEL_CARD.md"
 
@@ -52,7 +52,7 @@ def write_card(
     run = Path(run)
     text = "\n".join(_card(run, figures or {}, notes, limits, title)) + "\n"
     try:
-        replace_bytes(run / CARD, text.encode())
+        write_atomic(run / CARD, text)
     except OSError as error:
         raise RunError(str(run / CARD), f"could not be written ({error.strerror})") from None
     return run / CARD

@@ -7,7 +7,6 @@ asks for more sizes trains only those that are new.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import signal
 import sys
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from heedful.files import sha256, write_json
 from heedful.model import Decoder, write_folder
 from heedful.model.settings import Settings
 from heedful.studies.translation.corpora import TestSet
@@ -29,7 +29,6 @@ from heedful.studies.translation.scoring import bleu_of
 from heedful.studies.translation.translator import Translator
 from heedful.tokenization import Tokenizer
 from heedful.training import Compute, Feed, Hooks, TrainingConfig, held_out_loss, resume, train
-from heedful.training.durable import json_bytes, replace_bytes
 from heedful.training.folder import MANIFEST, RESULT, RunFolder
 from heedful.training.hooks import Evaluate, Progress
 from heedful.training.metrics import read_metrics
@@ -66,7 +65,7 @@ class Trained:
 def run_name(what: str, config: TrainingConfig, data: Mapping[str, str]) -> str:
     """Return the name of a run: what it is, and a hash of what decides it."""
     content = json.dumps([config.to_dict(), dict(data)], sort_keys=True)
-    return f"{what}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+    return f"{what}-{sha256(content)[:8]}"
 
 
 def run_to_the_end(
@@ -128,7 +127,7 @@ def fastest(config: TrainingConfig, feed: Feed, keep: Path) -> Compute:
         found = {"precision": trial.chosen.precision, "lanes": trial.chosen.lanes}
         known |= {name: found | {"seconds": trial.seconds}}
         keep.parent.mkdir(parents=True, exist_ok=True)
-        replace_bytes(keep, json_bytes(known))
+        write_json(keep, known)
     chosen = known[name]
     return Compute(precision=chosen["precision"], lanes=chosen["lanes"], compile=False)
 
@@ -173,7 +172,7 @@ def translations_of(
     folder: Path, tests: Sequence[TestSet]
 ) -> tuple[dict[str, tuple[str, ...]], float]:
     """Translate test sets, or find that it was done; and sentences a second."""
-    sources = hashlib.sha256(json.dumps([test.sources for test in tests]).encode()).hexdigest()
+    sources = sha256(json.dumps([test.sources for test in tests]))
     kept = _read(folder / TRANSLATIONS)
     if kept.get("sources") != sources:
         translator = Translator.open(folder)
@@ -181,7 +180,7 @@ def translations_of(
         made = {test.name: translator.texts(test.sources) for test in tests}
         seconds = time.perf_counter() - started
         kept = {"sources": sources, "translations": made, "seconds": seconds}
-        replace_bytes(folder / TRANSLATIONS, json_bytes(kept))
+        write_json(folder / TRANSLATIONS, kept)
     texts = {name: tuple(found) for name, found in kept["translations"].items()}
     return texts, sum(map(len, texts.values())) / max(kept["seconds"], 1e-9)
 
@@ -244,7 +243,7 @@ def _added_up(readings: Sequence[float]) -> list[float]:
 
 def _keep_samples(path: Path, step: int, texts: Sequence[str]) -> None:
     kept = {number: found for number, found in _read(path).items() if int(number) < step}
-    replace_bytes(path, json_bytes({**kept, str(step): list(texts)}))
+    write_json(path, {**kept, str(step): list(texts)})
 
 
 def _read(path: Path) -> dict[str, Any]:

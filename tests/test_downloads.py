@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from heedful.cli import data as verbs
-from heedful.data import downloads
-from heedful.data.checksums import checksum_of
-from heedful.data.downloads import CORPORA, RemoteCorpus, RemoteFile, data_folder, fetch_corpus
+from heedful.data import published
+from heedful.data.published import CORPORA, RemoteCorpus, data_folder, fetch_corpus
 from heedful.errors import InputError, RunError
+from heedful.files import RemoteFile, git_name_of
 
 CONTENT = bytes(range(256)) * 2000
 SHA256 = "sha256:" + hashlib.sha256(CONTENT).hexdigest()
@@ -207,8 +207,7 @@ def test_git_names_are_those_of_git(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"test content\n")
     # The example of the Git book, section "Git Objects".
-    expected = "git:d670460b4b4aece5915caf5c68d12f560a9fe3e4"
-    assert checksum_of(path, "git:") == expected
+    assert git_name_of(path) == "d670460b4b4aece5915caf5c68d12f560a9fe3e4"
 
 
 def test_what_to_do_without_a_network_is_said_in_one_line(
@@ -276,7 +275,7 @@ def test_the_verb_shows_where_the_files_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     known(monkeypatch, server.address)
-    assert downloads.CORPORA is CORPORA
+    assert published.CORPORA is CORPORA
     assert verbs.app(["get", "small", "--to", str(tmp_path)], exit_on_error=False) == 0
     assert "Licence: CC0." in capsys.readouterr().out
     assert verbs.app(["get", "small", "--to", str(tmp_path), "--json"], exit_on_error=False) == 0
