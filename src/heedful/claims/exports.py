@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from heedful.claims.check_report import CheckReport
-from heedful.claims.language.names import with_letters
+from heedful.claims.language import with_letters
 from heedful.claims.verdict import Verdict
 
 COLUMNS = ("sheet", "id", "says", "verdict", "number", "repair", "seconds")

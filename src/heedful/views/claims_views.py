@@ -13,7 +13,7 @@ from rich.text import Text
 
 from heedful.claims.check_report import CheckReport, Explanation
 from heedful.claims.exports import decisive, looked_at
-from heedful.claims.language.names import with_letters
+from heedful.claims.language import with_letters
 from heedful.claims.sheet_writing import setting_text, toml_lines
 from heedful.claims.verdict import Counterexample, Verdict
 from heedful.views.drawing import BLUE, GREEN, ORANGE, house_style, new_figure

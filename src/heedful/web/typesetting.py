@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from heedful.claims.claim import Claim
 from heedful.claims.language import parse, show
-from heedful.claims.language.names import GREEK
+from heedful.claims.language.tokens import GREEK
 from heedful.claims.language.tree import (
     Binary,
     Call,

@@ -1,11 +1,11 @@
 """The formula language: text in, a small tree out. Nothing is ever executed."""
 
-from heedful.claims.language.binding import bound_names, free_names, mentions
 from heedful.claims.language.functions import FUNCTIONS, Arity, Function, describe_functions
-from heedful.claims.language.parser import LIMITS, canonical_name, parse, parse_value
-from heedful.claims.language.reader import Limits
+from heedful.claims.language.parser import canonical_name, parse, parse_value
+from heedful.claims.language.reader import LIMITS, Limits
 from heedful.claims.language.rewrite import constant, instantiate, replace, substitute
 from heedful.claims.language.show import show
+from heedful.claims.language.tokens import with_letters
 from heedful.claims.language.tree import (
     Binary,
     Call,
@@ -17,7 +17,10 @@ from heedful.claims.language.tree import (
     Name,
     Number,
     Unary,
+    bound_names,
     children,
+    free_names,
+    mentions,
     names_in,
     walk,
 )
@@ -53,4 +56,5 @@ __all__ = [
     "show",
     "substitute",
     "walk",
+    "with_letters",
 ]

@@ -4,21 +4,58 @@ From loose to tight: `for all`, `given that` < implies < or < and < not < relati
 products < sign < powers and transposes < entries and calls. Relations may be chained:
 a < b < c means a < b and b < c. A product needs no sign: `2 beta`, `P X`, `k_a^T q`. A name
 before a bracket is called only if it is a known function; otherwise it is a factor.
+
+An operator-precedence (Pratt) parser: `expression(least)` reads one operand, then goes on as
+long as what follows binds at least as tightly as `least`.
+
+Which names a clause binds: those it begins with, and those further right that look like an
+index (i, j, s, t, …), are used in the statement, and do not stand for something already. So
+`k_i^T k_j = 0 for all i != j` binds both, `alpha_i ≈ 0 for all i != a, b` binds i only. After
+`where`, any statement may follow, and only the names before it are bound.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import reduce
+from typing import Literal, NoReturn, cast
 
-from heedful.claims.language.clauses import Clauses
-from heedful.claims.language.functions import FUNCTIONS, Arity, declared
-from heedful.claims.language.reader import Limits, Vocabulary
-from heedful.claims.language.tokens import tokenize
-from heedful.claims.language.tree import Expression, Field
+from heedful.claims.language.functions import ALSO_NAMES, FUNCTIONS, Arity, Function, declared
+from heedful.claims.language.reader import LIMITS, Limits, Reader, Vocabulary
+from heedful.claims.language.tokens import Token, subscripts, tokenize
+from heedful.claims.language.tree import (
+    Binary,
+    Call,
+    Compare,
+    Entry,
+    Expression,
+    Field,
+    ForAll,
+    Logic,
+    Name,
+    Number,
+    Precedence,
+    Unary,
+    looks_like_an_index,
+    mentions,
+    walk,
+)
 from heedful.errors import FormulaError
 
-LIMITS = Limits()
-"""What a formula may be unless told otherwise: 500 characters, 200 nodes, 30 levels."""
+_SUMS_AND_PRODUCTS = {
+    "+": Precedence.SUM,
+    "-": Precedence.SUM,
+    "*": Precedence.PRODUCT,
+    "/": Precedence.PRODUCT,
+}
+RELATIONS = ("<", "<=", ">", ">=", "=", "!=", "~")
+Relation = Literal["<", "<=", ">", ">=", "=", "!=", "~"]
+_LOGIC = {"and": Precedence.AND, "or": Precedence.OR, "implies": Precedence.IMPLIES}
+_ORDERINGS = ("<", "<=", ">", ">=", "=")
+_AFTER_A_LIST = (",", ")", ":", "for", "forall", "given", "where", "and")
 
 
 def parse(
@@ -94,10 +131,10 @@ def _read(
     where: str,
     limits: Limits,
     field: Field,
-) -> tuple[Clauses, Expression]:
+) -> tuple[Parser, Expression]:
     own = {name: declared(name, arity) for name, arity in (functions or {}).items()}
     vocabulary = Vocabulary(functions={**FUNCTIONS, **own}, names=frozenset(names) - own.keys())
-    reader = Clauses(text, where, vocabulary, limits, field)
+    reader = Parser(text, where, vocabulary, limits, field)
     if reader.at_end():
         reader.fail("the formula is empty", 1, expected="a formula was expected, such as x = 1")
     tree = reader.statement()
@@ -106,7 +143,7 @@ def _read(
     return reader, tree
 
 
-def _refuse_rest(reader: Clauses) -> None:
+def _refuse_rest(reader: Parser) -> None:
     """Say why a formula cannot go on as it does."""
     token = reader.token
     found = reader.describe(token)
@@ -124,3 +161,779 @@ def _refuse_rest(reader: Clauses) -> None:
     elif token.says("that", "all", "every", "each"):
         way_out = "write `given that …` or `for all i`"
     reader.fail(f"found {found}", token.column, expected=expected, way_out=way_out)
+
+
+@dataclass(slots=True)
+class Clause:
+    """What was read after `for all`, or after the comma of a sum."""
+
+    heads: list[Expression] = field(default_factory=list)
+    indices: list[str] = field(default_factory=list)
+    further: list[Name] = field(default_factory=list)
+    """Names further right, which may be bound too."""
+    listed: list[Name] = field(default_factory=list)
+    """Those of them that stand after a comma: b in `i != a, b`."""
+    conditions: list[Expression] = field(default_factory=list)
+
+
+class Parser(Reader):
+    """Builds the tree: operands, arithmetic, relations, then whole statements with clauses."""
+
+    nesting = 0
+    """How many expressions are being read inside one another."""
+    grouped: Expression | None = None
+    """What the last pair of round brackets held."""
+
+    # Statements and their clauses: `for all i != a, b`, `given that …`, the index of a sum.
+
+    def statement(self, *, given: bool = True) -> Expression:
+        """Read a statement or a value with its clauses; leave `given` unless it may be taken."""
+        if self.token.says("for", "forall"):
+            return self.for_all_first(given=given)
+        left = self.expression(Precedence.IMPLIES)
+        while True:
+            if self.token.says("for", "forall"):
+                token = self.quantifier()
+                left = self.for_all(token, self.clause(), left)
+            elif given and self.token.says("given"):
+                left = self.given_that(left)
+            else:
+                return left
+
+    def quantifier(self) -> Token:
+        """Take `for all`, `for every`, `for each` or ∀."""
+        token = self.advance()
+        if token.text == "for" and not self.accept("all", "every", "each"):
+            self.fail(
+                f"found {self.describe(self.token)} after `for`",
+                self.token.column,
+                expected="`for all` was expected",
+            )
+        return token
+
+    def for_all_first(self, *, given: bool) -> Expression:
+        """Read `for all i: statement`."""
+        token = self.quantifier()
+        clause = self.clause()
+        if not self.accept(":"):
+            self.fail(
+                f"found {self.describe(self.token)} after the indices",
+                self.token.column,
+                expected="a colon was expected: for all i: alpha_i >= 0",
+            )
+        self.descend()
+        body = self.statement(given=given)
+        self.nesting -= 1
+        return self.for_all(token, clause, body)
+
+    def for_all(self, token: Token, clause: Clause, body: Expression) -> Expression:
+        """Bind the indices of a clause in a statement."""
+        self.need_statement(body, token.column, "what is said `for all`")
+        used = mentions(body)
+        indices = list(clause.indices)
+        for name in clause.further:
+            text = name.text
+            if text in indices or not looks_like_an_index(text) or text not in used:
+                continue
+            if text in self.vocabulary.names:
+                continue
+            if name in clause.listed:
+                self.fail(
+                    f"{text} may be another index, or one more that {indices[0]} differs from",
+                    name.column,
+                    way_out=f"write `for all {indices[0]}, {text} where …`",
+                )
+            indices.append(text)
+        condition = self.conjunction(clause.conditions) if clause.conditions else None
+        return self.build(ForAll(tuple(indices), condition, body, position=self.at(token)))
+
+    def given_that(self, left: Expression) -> Expression:
+        """Read `given that …`: where the condition holds, so does the statement."""
+        token = self.advance()
+        self.accept("that")
+        condition = self.expression(Precedence.IMPLIES)
+        self.need_statement(left, token.column, "what stands before `given`")
+        self.need_statement(condition, token.column, "what follows `given`")
+        if isinstance(left, ForAll) and mentions(condition) & set(left.indices):
+            # The condition speaks of the index, so it belongs inside.
+            body = self.build(Logic("implies", condition, left.body, position=self.at(token)))
+            return self.build(ForAll(left.indices, left.condition, body, position=left.position))
+        return self.build(Logic("implies", condition, left, position=self.at(token)))
+
+    def clause(self, *, values: bool = False) -> Clause:
+        """Read indices and what is asked of them."""
+        clause = Clause()
+        self.item(clause, values=values)
+        while self.token.says(",", "and", "or"):
+            joint = self.token
+            following = self.ahead(1)
+            known = following.kind == "name" and following.text in clause.indices
+            if joint.text != "," and not (joint.text == "and" and known):
+                self.fail(
+                    f"`{joint.text}` after `for all` can be read in two ways",
+                    joint.column,
+                    way_out="write `(… for all i) and …`, or `for all i where …`",
+                )
+            self.advance()
+            self.item(clause, values=values)
+        if self.token.says("where"):
+            token = self.advance()
+            condition = self.expression(Precedence.IMPLIES)
+            self.need_statement(condition, token.column, "what follows `where`")
+            clause.conditions.append(condition)
+        return clause
+
+    def item(self, clause: Clause, *, values: bool) -> None:
+        """Read `i`, `i, j`, `i != a, b`, `s != t < T`, `0 <= t < T` or `i in {a, b}`."""
+        start = self.token
+        group = [self.term()]
+        while self.accept(","):
+            group.append(self.term())
+        if not self.at_relation():
+            clause.heads += group
+        named = self.bind(clause, group)
+        first = True
+        while self.at_relation():
+            if self.token.says("in", "not"):
+                place = self.place
+                for member in group:
+                    self.place = place
+                    clause.conditions.append(self.membership(member))
+                break
+            link = self.advance()
+            right = self.right_side(clause, link, first=first)
+            clause.conditions += [
+                self.compare(one, link, other, None) for one in group for other in right
+            ]
+            if named:
+                clause.further += [other for other in right if isinstance(other, Name)]
+            else:
+                named = self.bind(clause, right)
+            # In `s != t < T` both s and t are below T.
+            group = [*group, *right] if link.text == "!=" else right
+            first = False
+        bare = values or all(isinstance(one, Name) for one in group)
+        if not (bare if first else named):
+            self.fail(
+                f"found {self.describe(start)} where an index should stand",
+                start.column,
+                expected="a name was expected, such as `for all i` or `for all i != a`",
+                way_out="write a colon before the statement: for all i, j: x_i = x_j",
+            )
+
+    def bind(self, clause: Clause, terms: list[Expression]) -> bool:
+        """Bind the names among some terms; tell whether there was one."""
+        names = [term for term in terms if isinstance(term, Name)]
+        for name in names:
+            if name.text not in clause.indices:
+                clause.indices.append(name.text)
+        return bool(names)
+
+    def right_side(self, clause: Clause, link: Token, *, first: bool) -> list[Expression]:
+        """Read what an index is compared with; after ≠ it may be a list."""
+        if link.text == "!=":
+            if not first:
+                self.fail(
+                    "!= after another relation",
+                    link.column,
+                    way_out="write it first (s != t < T), or after `where`",
+                )
+            return self.differs_from(clause)
+        if link.text not in _ORDERINGS:
+            self.fail(
+                f"`{link.text}` between indices",
+                link.column,
+                expected="one of < <= > >= = != was expected",
+            )
+        return [self.term()]
+
+    def differs_from(self, clause: Clause) -> list[Expression]:
+        """Read the list after ≠; a comma before another relation begins a new item."""
+        terms = [self.term()]
+        while (
+            self.token.says(",")
+            and self.ahead(1).kind in ("name", "number")
+            and (self.ahead(2).says(*_AFTER_A_LIST) or self.ahead(2).kind == "end")
+        ):
+            self.advance()
+            term = self.term()
+            terms.append(term)
+            if isinstance(term, Name):
+                clause.listed.append(term)
+        return terms
+
+    def term(self) -> Expression:
+        """Read a value between relations and commas."""
+        column = self.token.column
+        value = self.expression(Precedence.SUM)
+        self.need_value(value, column, "an index")
+        return value
+
+    def over_index(self, function: Function) -> tuple[Expression, ...]:
+        """Read the index of sum, prod, max, min, or the second of two values."""
+        start = self.token
+        clause = self.clause(values=True)
+        name = function.name
+        if not clause.conditions:
+            if name in ("sum", "prod") and not isinstance(clause.heads[0], Name):
+                self.fail(
+                    f"the second argument of {name} is not an index",
+                    start.column,
+                    expected=f"a name or a condition on it was expected: {name}(x_i, i != a)",
+                )
+            if len(clause.heads) > 1:
+                self.fail(
+                    f"{name} over more than one index",
+                    start.column,
+                    way_out=f"nest them: {name}({name}(…, i), j)",
+                )
+            return tuple(clause.heads)
+        condition = self.conjunction(clause.conditions)
+        first = next(part.text for part in walk(condition) if isinstance(part, Name))
+        if [first] != clause.indices:
+            self.fail(
+                f"the condition of {name} does not begin with its one index",
+                start.column,
+                way_out=f"write the index first, as in {name}(x_i, i != a), and nest two sums",
+            )
+        return (condition,)
+
+    # Relations and their chains, tolerances, membership, logical words.
+
+    def negation(self) -> Expression:
+        """Read `not …`."""
+        token = self.advance()
+        inner = self.expression(Precedence.NOT)
+        self.need_statement(inner, token.column, "what follows `not`")
+        return self.build(Unary("not", inner, position=self.at(token)))
+
+    def joined(self, left: Expression, least: Precedence) -> Expression | None:
+        """Go on with a relation or a logical word, or return None."""
+        token = self.token
+        level = _LOGIC.get(token.text) if token.kind in ("word", "symbol") else None
+        if level is not None:
+            return self.logic(left, level) if level >= least else None
+        if least > Precedence.RELATION:
+            return None
+        if self.at_relation():
+            return self.relation(left)
+        if token.says("within"):
+            self.fail("`within` without ≈", token.column, expected="x ≈ y within 0.02 was expected")
+        return None
+
+    def at_relation(self) -> bool:
+        """Tell whether a relation comes next."""
+        token = self.token
+        return token.says(*RELATIONS, "in") or (token.says("not") and self.ahead(1).says("in"))
+
+    def logic(self, left: Expression, level: Precedence) -> Expression:
+        """Read the right side of and, or, implies."""
+        token = self.advance()
+        # `implies` groups to the right, the others to the left.
+        right = self.expression(level if token.text == "implies" else Precedence(level + 1))
+        arrow = token.kind == "symbol" and token.text == "implies"
+        hint = "=> means implies; for greater or equal write >=" if arrow else ""
+        for side, name in ((left, "left"), (right, "right")):
+            self.need_statement(side, token.column, f"the {name} side of {token.text}", hint)
+        operator = cast(Literal["and", "or", "implies"], token.text)
+        return self.build(Logic(operator, left, right, position=self.at(token)))
+
+    def relation(self, left: Expression) -> Expression:
+        """Read a relation, or a chain of them that share their middle terms."""
+        operands, links = [left], list[Token]()
+        member: Expression | None = None
+        while self.at_relation():
+            if self.token.says("in", "not"):
+                member = self.membership(operands[-1])
+                break
+            links.append(self.advance())
+            operands.append(self.expression(Precedence.SUM))
+        self.check_links(operands, links)
+        within = self.tolerance(links, member)
+        statements = [
+            self.compare(operands[place], link, operands[place + 1], within)
+            for place, link in enumerate(links)
+        ]
+        return self.conjunction([*statements, member] if member is not None else statements)
+
+    def check_links(self, operands: list[Expression], links: list[Token]) -> None:
+        """Refuse relations between statements, and chains of ≠."""
+        for place, link in enumerate(links):
+            self.need_value(operands[place], link.column, f"the left side of {link.text}")
+            self.need_value(operands[place + 1], link.column, f"the right side of {link.text}")
+        if sum(link.text == "!=" for link in links) > 1:
+            self.fail(
+                "a != b != c does not say whether a and c differ",
+                links[-1].column,
+                way_out="write each pair: a != b and b != c and a != c",
+            )
+
+    def tolerance(self, links: list[Token], member: Expression | None) -> Expression | None:
+        """Read `within e` after ≈ or =."""
+        token = self.token
+        if not token.says("within"):
+            return None
+        if not links or member is not None or links[-1].text not in ("~", "="):
+            self.fail(
+                f"`within` after `{links[-1].text if links and member is None else 'in'}`",
+                token.column,
+                expected="a tolerance belongs to ≈: x ≈ y within 0.02",
+            )
+        self.advance()
+        within = self.expression(Precedence.SUM)
+        self.need_value(within, token.column, "the tolerance")
+        return within
+
+    def compare(
+        self, left: Expression, link: Token, right: Expression, within: Expression | None
+    ) -> Expression:
+        """Build one link of a chain; a tolerance turns = into ≈, and is for ≈ alone."""
+        operator = cast(Relation, link.text)
+        if within is not None and operator in ("=", "~"):
+            return self.build(Compare("~", left, right, within, position=self.at(link)))
+        return self.build(Compare(operator, left, right, position=self.at(link)))
+
+    def conjunction(self, statements: list[Expression]) -> Expression:
+        """Join statements by `and`, from the left."""
+        return reduce(
+            lambda left, right: self.build(Logic("and", left, right, position=self.at(right))),
+            statements,
+        )
+
+    def membership(self, value: Expression) -> Expression:
+        """Read `in {a, b}` or `in [low, high]` and write it out as relations."""
+        negated = self.accept("not")
+        token = self.advance()
+        self.need_value(value, token.column, "the left side of in")
+        opened = self.token
+        if not opened.says("{", "[", "("):
+            self.fail(
+                f"found {self.describe(opened)} after `in`",
+                opened.column,
+                expected="a set {a, b} or an interval [0, 1] was expected",
+            )
+        self.advance()
+        found = self.one_of(value, opened) if opened.text == "{" else self.between(value, opened)
+        return self.build(Unary("not", found, position=self.at(token))) if negated else found
+
+    def one_of(self, value: Expression, opened: Token) -> Expression:
+        """Read the members of a set: x = a or x = b."""
+        self.enter(opened)
+        members = [self.argument("a member")]
+        while self.accept(","):
+            members.append(self.argument("a member"))
+        self.leave()
+        place = self.at(opened)
+        equal: list[Expression] = [
+            self.build(Compare("=", value, member, position=place)) for member in members
+        ]
+        return reduce(
+            lambda left, right: self.build(Logic("or", left, right, position=place)),
+            equal,
+        )
+
+    def between(self, value: Expression, opened: Token) -> Expression:
+        """Read the ends of an interval, each open or closed: low <= x and x < high."""
+        column = opened.column
+        low = self.expression(Precedence.SUM)
+        comma = self.accept(",")
+        high = self.expression(Precedence.SUM) if comma else low
+        closing = self.token
+        if not comma or not closing.says(")", "]"):
+            self.fail(
+                f"found {self.describe(closing)} in an interval",
+                closing.column,
+                expected="two ends were expected: [0, 1], or (0, 1) without its ends",
+            )
+        self.advance()
+        self.need_value(low, column, "the low end")
+        self.need_value(high, column, "the high end")
+        first: Relation = "<=" if opened.text == "[" else "<"
+        second: Relation = "<=" if closing.text == "]" else "<"
+        return self.conjunction(
+            [
+                self.build(Compare(first, low, value, position=self.at(opened))),
+                self.build(Compare(second, value, high, position=self.at(opened))),
+            ]
+        )
+
+    # Values: sums, products with and without a sign, powers, transposes, entries.
+
+    def expression(self, least: Precedence, *, exponent: bool = False) -> Expression:
+        """Read an expression whose operators bind at least as tightly as `least`."""
+        self.descend()
+        left = self.operand(exponent=exponent)
+        going: Expression | None = left
+        while going is not None:
+            left = going
+            token = self.token
+            level = _SUMS_AND_PRODUCTS.get(token.text) if token.kind == "symbol" else None
+            if level is not None:
+                going = self.arithmetic(left, level) if level >= least else None
+            elif token.says("^", "'") or token.kind == "superscript":
+                going = self.power(left, exponent=exponent)
+            elif token.says("["):
+                going = self.entry(left)
+            elif self.starts_factor():
+                going = self.implicit_product(left) if least <= Precedence.PRODUCT else None
+            else:
+                going = self.joined(left, least)
+        self.nesting -= 1
+        return left
+
+    def arithmetic(self, left: Expression, level: Precedence) -> Expression:
+        """Read the right side of + - * /."""
+        token = self.advance()
+        right = self.expression(Precedence(level + 1))
+        self.need_value(left, token.column, f"the left side of {token.text}")
+        self.need_value(right, token.column, f"the right side of {token.text}")
+        operator = cast(Literal["+", "-", "*", "/"], token.text)
+        return self.build(Binary(operator, left, right, position=self.at(token)))
+
+    def starts_factor(self) -> bool:
+        """Tell whether the next token begins a factor of a product without a sign."""
+        token = self.token
+        if token.kind in ("name", "number"):
+            return True
+        if token.says("|", "‖"):
+            return not self.at_closing() and not self.at_half_of_norm()
+        return token.says("(", "√")
+
+    def implicit_product(self, left: Expression) -> Expression:
+        """Read the next factor of `2 beta`, `P X`, `k_a^T q`."""
+        token, before = self.token, self.before
+        if token.kind == "number":
+            self.fail(
+                f"the number {token.text} follows another value",
+                token.column,
+                expected="an operator was expected",
+                way_out="write * for a product, or the number first: 2 x",
+            )
+        if isinstance(left, Binary) and left is not self.grouped:
+            glued = before.end == token.start
+            # 1/2 (x + y) is clear; a/b c, 1/2x and e^2x are read both ways by different people.
+            if left.operator == "/" and (glued or not isinstance(left.right, Number)):
+                self.fail_two_ways(token, "/")
+            if left.operator == "^" and glued and token.kind == "name" and before.kind == "number":
+                self.fail_two_ways(token, "^")
+        right = self.expression(Precedence.SIGN)
+        self.need_value(left, token.column, "the first factor of a product")
+        self.need_value(right, token.column, "the second factor of a product")
+        return self.build(Binary("*", left, right, position=self.at(token)))
+
+    def power(self, left: Expression, *, exponent: bool) -> Expression | None:
+        """Read an exponent or a transpose; a transpose never belongs to an exponent."""
+        token = self.token
+        transpose = self.transpose_length()
+        if transpose and exponent:
+            return None
+        self.need_value(left, token.column, "what stands before " + token.text)
+        if transpose:
+            self.place += transpose
+            return self.build(Unary("T", left, position=self.at(token)))
+        self.advance()
+        right = self.raised(token) if token.kind == "superscript" else self.exponent()
+        self.need_value(right, token.column, "the exponent")
+        return self.build(Binary("^", left, right, position=self.at(token)))
+
+    def transpose_length(self) -> int:
+        """Return how many tokens a transpose takes here: ' and ᵀ, ^T and ^⊤, ^{T}; 0 if none."""
+        if self.token.says("'"):
+            return 1
+        if not self.token.says("^"):
+            return 0
+        following = [self.ahead(count) for count in (1, 2, 3)]
+        if following[0].says("'") or _is_letter_t(following[0]):
+            return 2
+        braced = following[0].says("{") and following[2].says("}")
+        return 4 if braced and (_is_letter_t(following[1]) or following[1].says("'")) else 0
+
+    def exponent(self) -> Expression:
+        """Read what follows ^."""
+        token = self.token
+        if token.kind == "name" and re.match("T[A-Za-z]", token.text):
+            self.fail(
+                f"^{token.text} can be read in two ways",
+                token.column,
+                way_out=f"write ^T {token.text[1:]} for a transpose, ^({token.text}) for a power",
+            )
+        if token.says("{"):
+            return self.bracketed(self.advance())
+        return self.expression(Precedence.POWER, exponent=True)
+
+    def raised(self, token: Token) -> Expression:
+        """Return the whole number of a raised exponent such as ⁻¹."""
+        digits = token.text.removeprefix("-")
+        number = self.build(Number(Fraction(int(digits)), position=self.at(token)))
+        if digits == token.text:
+            return number
+        return self.build(Unary("-", number, position=self.at(token)))
+
+    def entry(self, left: Expression) -> Expression:
+        """Read `[i]` or `[i, j]` after what it picks from."""
+        opened = self.advance()
+        if isinstance(left, Number):
+            self.fail("a number has no entries", opened.column, way_out="write (x^2)[1]")
+        self.need_value(left, opened.column, "what stands before [")
+        self.enter(opened)
+        indices = [self.statement(given=False)]
+        while self.accept(","):
+            indices.append(self.statement(given=False))
+        self.leave()
+        for index in indices:
+            self.need_value(index, opened.column, "an index")
+        if len(indices) > 2:
+            self.fail(f"{len(indices)} indices", opened.column, expected="one or two were expected")
+        return self.build(Entry(left, tuple(indices), position=self.at(opened)))
+
+    def at_half_of_norm(self) -> bool:
+        """Tell whether a single bar comes next where a norm is to be closed by two."""
+        return bool(self.open) and self.open[-1].text == "‖" and self.token.says("|")
+
+    def fail_two_ways(self, token: Token, operator: str) -> NoReturn:
+        """Refuse a product without a sign that can be read in two ways."""
+        self.fail(
+            f"a {operator} b c can be read in two ways",
+            token.column,
+            way_out=f"write (a {operator} b) * c or a {operator} (b * c)",
+        )
+
+    # Operands: numbers, names, calls, brackets and bars.
+
+    def operand(self, *, exponent: bool) -> Expression:
+        """Read what an operator can stand between."""
+        token = self.token
+        if token.kind == "number":
+            self.advance()
+            return self.build(Number(Fraction(token.text), position=self.at(token)))
+        if token.kind == "name":
+            return self.named()
+        if token.says("("):
+            self.grouped = self.bracketed(self.advance())
+            return self.grouped
+        if token.says("|", "‖"):
+            return self.between_bars()
+        if token.says("-"):
+            self.advance()
+            inner = self.expression(Precedence.SIGN, exponent=exponent)
+            self.need_value(inner, token.column, "what follows -")
+            return self.build(Unary("-", inner, position=self.at(token)))
+        if token.says("√"):
+            return self.root()
+        if token.says("not"):
+            return self.negation()
+        raise self.no_operand(token)
+
+    def named(self) -> Expression:
+        """Read a name, or a call of a function."""
+        token = self.advance()
+        name = token.text
+        function = self.vocabulary.functions.get(name)
+        called = self.token.says("(")
+        if function is not None and name not in self.vocabulary.names:
+            if called:
+                return self.call(function, token)
+            if name not in ALSO_NAMES:
+                self.fail(
+                    f"{name} is a function",
+                    token.column,
+                    expected=f"brackets were expected after it: {function.forms[0]}",
+                )
+        head = name.partition("_")[0]
+        if head in ("sum", "prod", "max", "min") and subscripts(name):
+            self.fail(
+                f"{name} has its index below",
+                token.column,
+                way_out=f"write {head}(…, {', '.join(subscripts(name))})",
+            )
+        if called and self.token.start == token.end and len(name) > 3:
+            near = self.nearest(name)
+            if near and name not in self.vocabulary.names:
+                self.fail(
+                    f"{name} is not a function",
+                    token.column,
+                    way_out=f"{near} (for a product write {name} * …)",
+                )
+        return self.build(Name(name, position=self.at(token)))
+
+    def root(self) -> Expression:
+        """Read √ and what it covers: one name, number, call or bracket."""
+        token = self.advance()
+        inside = self.expression(Precedence.ATOM) if self.token.says("√") else self.covered()
+        self.need_value(inside, token.column, "what follows √")
+        if self.token.says("^", "'") or self.token.kind == "superscript":
+            self.fail(
+                "√ followed by an exponent can be read in two ways",
+                self.token.column,
+                way_out="write sqrt(x)^2 or sqrt(x^2)",
+            )
+        return self.build(Call("sqrt", (inside,), position=self.at(token)))
+
+    def covered(self) -> Expression:
+        """Read the operand of √ with its entries."""
+        inside = self.operand(exponent=False)
+        while self.token.says("["):
+            inside = self.entry(inside)
+        return inside
+
+    def bracketed(self, opened: Token) -> Expression:
+        """Read the inside of ( ) or { } and its closing bracket."""
+        self.enter(opened)
+        if self.at_closing():
+            self.fail("nothing stands between the brackets", opened.column)
+        inside = self.statement()
+        if self.token.says(",") and opened.text == "(":
+            self.fail_comma(opened)
+        self.leave()
+        return inside
+
+    def between_bars(self) -> Expression:
+        """Read |x|, ‖x‖ or ||x||, with the p of ‖x‖_p."""
+        double = self.at_double_bar()
+        opened = self.advance()
+        if double:
+            self.advance()
+            opened = Token("symbol", "‖", opened.start, opened.end + 1)
+        self.enter(opened)
+        column = self.token.column
+        inside = self.statement(given=False)
+        self.leave()
+        self.need_value(inside, column, "what stands between bars")
+        if opened.text == "|":
+            return self.build(Call("abs", (inside,), position=self.at(opened)))
+        arguments: tuple[Expression, ...] = (inside,)
+        if self.token.kind == "subscript":
+            order = self.advance()
+            p = (
+                Number(Fraction(order.text), position=self.at(order))
+                if order.text.isdigit()
+                else None
+            )
+            arguments = (inside, self.build(p or Name(order.text, position=self.at(order))))
+        return self.build(Call("norm", arguments, position=self.at(opened)))
+
+    def argument(self, place: str) -> Expression:
+        """Read a value between brackets, bars or commas."""
+        column = self.token.column
+        value = self.statement(given=False)
+        self.need_value(value, column, place)
+        return value
+
+    def call(self, function: Function, token: Token) -> Expression:
+        """Read the arguments of a function."""
+        opened = self.advance()
+        self.enter(opened)
+        arguments: tuple[Expression, ...] = ()
+        given: Expression | None = None
+        if not self.at_closing():
+            arguments = (self.first_argument(function),)
+            if function.kind == "binder" and self.accept(","):
+                arguments += self.over_index(function)
+            while self.accept(","):
+                arguments += (self.argument(f"an argument of {function.name}"),)
+            if self.token.says("given"):
+                given = self.condition(function)
+        self.leave()
+        if not function.least <= len(arguments) <= function.most:
+            self.fail(
+                f"{function.name} has {len(arguments) or 'no'} "
+                f"argument{'s' if len(arguments) != 1 else ''}",
+                token.column,
+                expected=f"it takes {function.arity}: {', '.join(function.forms)}",
+            )
+        return self.build(Call(function.name, arguments, given, position=self.at(token)))
+
+    def first_argument(self, function: Function) -> Expression:
+        """Read the first argument: an event for P, a value for all others."""
+        token = self.token
+        first = self.statement(given=False)
+        if function.name == "P":
+            if not self.is_statement(first):
+                self.fail(
+                    "P( ) is a probability, and this is a value",
+                    token.column,
+                    expected="an event was expected: P(x <= 1)",
+                    way_out="for a product with a matrix P write P * (…)",
+                )
+        elif function.kind == "statistic" and self.is_statement(first):
+            self.fail(
+                f"{function.name} of a statement",
+                token.column,
+                expected="a value was expected",
+                way_out="write P(…) for the probability of a statement",
+            )
+        else:
+            self.need_value(first, token.column, f"the argument of {function.name}")
+        return first
+
+    def condition(self, function: Function) -> Expression:
+        """Read `given y` or `given that y` at the end of a statistic."""
+        token = self.advance()
+        if function.kind != "statistic":
+            self.fail(
+                f"{function.name} takes no condition",
+                token.column,
+                expected="`given` belongs to E, P, var, std, cov, quantile, or after a statement",
+            )
+        self.accept("that")
+        condition = self.statement(given=False)
+        self.need_statement(condition, token.column, "what follows `given`")
+        return condition
+
+    def descend(self) -> None:
+        """Count one expression inside another, before any of them has become a node."""
+        self.nesting += 1
+        # A legal tree takes at most two readings a level, and redundant brackets one more.
+        if self.nesting > 3 * self.limits.depth + 3:
+            self.fail(
+                f"the formula is more than {self.limits.depth} levels deep",
+                self.token.column,
+                way_out="name a part under `let`",
+            )
+
+    def fail_comma(self, opened: Token) -> NoReturn:
+        """Say why a comma cannot stand here."""
+        name = self.tokens[self.tokens.index(opened) - 1]
+        if name.kind == "name" and name.end == opened.start:
+            self.fail(
+                f"{name.text} is not a function",
+                name.column,
+                expected="a comma separates the arguments of a function",
+                way_out=self.nearest(name.text),
+            )
+        self.fail(
+            "a comma between plain brackets",
+            self.token.column,
+            expected="it separates the arguments of a function, or indices",
+            way_out="write a decimal point in numbers: 0.5",
+        )
+
+    def no_operand(self, token: Token) -> FormulaError:
+        """Return what to say where an operand should stand."""
+        found = self.describe(token)
+        expected, way_out = "a value was expected here", ""
+        if token.says("+"):
+            way_out = "leave the sign + out"
+        elif token.says("["):
+            expected = "[ ] picks an entry of what stands before it: x[1]"
+            way_out = "write a vector as concat(1, 2, 3)"
+        elif token.says("'"):
+            expected = "a quote is a transpose and follows a value"
+            way_out = "a formula has no text in quotes"
+        elif token.kind == "subscript":
+            found, way_out = f"`_{token.text}`", "a name cannot start with _"
+        elif token.says(")", "]", "}") and not self.open:
+            found += ", which closes nothing,"
+        elif token.says("=", "<", ">", "<=", ">=", "!=", "~"):
+            expected = f"a value was expected before {token.text}"
+            way_out = "a relation stands between two values: x = y"
+            if self.open and self.open[-1].text in ("|", "‖"):
+                way_out = "write norm(x) or abs(x) where bars stand inside bars"
+        previous = f" after `{self.before.text}`" if self.place else ""
+        return self.error(
+            f"found {found}{previous}", token.column, expected=expected, way_out=way_out
+        )
+
+
+def _is_letter_t(token: Token) -> bool:
+    return token.kind == "name" and token.text == "T"

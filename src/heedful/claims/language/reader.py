@@ -41,6 +41,10 @@ class Limits:
     """Of the tree, and of brackets inside brackets."""
 
 
+LIMITS = Limits()
+"""What a formula may be unless told otherwise: 500 characters, 200 nodes, 30 levels."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Vocabulary:
     """What the words of a formula may mean."""

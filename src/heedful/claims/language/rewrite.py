@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import count
 
-from heedful.claims.language.binding import bound_names, mentions
-from heedful.claims.language.names import subscripts
+from heedful.claims.language.tokens import subscripts
 from heedful.claims.language.tree import (
     Call,
     Expression,
@@ -20,7 +19,9 @@ from heedful.claims.language.tree import (
     Name,
     Number,
     Unary,
+    bound_names,
     children,
+    mentions,
     with_children,
 )
 from heedful.errors import FormulaError

@@ -12,16 +12,8 @@ import re
 from fractions import Fraction
 from typing import Literal
 
-from heedful.claims.language.binding import (
-    bound_names,
-    is_condition,
-    looks_like_an_index,
-    mentions,
-)
 from heedful.claims.language.functions import FUNCTIONS
-from heedful.claims.language.names import raised, with_letters
-from heedful.claims.language.precedence import Precedence
-from heedful.claims.language.tokens import DIGITS, in_range
+from heedful.claims.language.tokens import DIGITS, in_range, raised, with_letters
 from heedful.claims.language.tree import (
     Binary,
     Call,
@@ -32,7 +24,12 @@ from heedful.claims.language.tree import (
     Logic,
     Name,
     Number,
+    Precedence,
     Unary,
+    bound_names,
+    is_condition,
+    looks_like_an_index,
+    mentions,
 )
 
 Style = Literal["plain", "unicode"]
