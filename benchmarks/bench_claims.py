@@ -27,11 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from heedful.claims.check_report import CheckReport
+from heedful.claims.checker import Checker, CheckReport
 from heedful.claims.claim import Claim
 from heedful.claims.collection import catalog
 from heedful.claims.judge import judge
-from heedful.claims.runner import Checker
 from heedful.claims.sheet import Sheet, load_sheet
 
 SHEETS = 10

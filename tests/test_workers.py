@@ -24,7 +24,7 @@ LIMITS = TaskLimits(seconds=20.0, megabytes=128)
 @pytest.fixture(autouse=True)
 def work_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the children import the work of these tests."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
 
 
 def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> bool:

@@ -13,13 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from heedful.claims import cluster
-from heedful.claims.check_report import CheckReport
-from heedful.claims.cluster import outcomes_on_cluster
-from heedful.claims.limits import Limits, Task
-from heedful.claims.runner import Checker
+from heedful.claims import checker
+from heedful.claims.checker import Checker, CheckReport, Task, outcomes_on_cluster
 from heedful.claims.sheet import Sheet, load_sheet
 from heedful.errors import InputError
+from heedful.workers import TaskLimits
 
 HERE = Path(__file__).parent
 JUDGE = "obedient_judge:judge"
@@ -39,7 +37,7 @@ def address(tmp_path_factory: pytest.TempPathFactory, diary: Path) -> Iterator[s
     folder = tmp_path_factory.mktemp("cluster")
     contact = folder / "scheduler.json"
     environment = os.environ | {
-        "PYTHONPATH": str(HERE),
+        "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
         "DIARY": str(diary),
         "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "30s",
         "OMP_NUM_THREADS": "1",
@@ -96,9 +94,9 @@ def words(report: CheckReport) -> list[tuple[str, str, str]]:
 def test_a_cluster_gives_the_report_of_this_machine(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
     sheet = sheet_of("true", "false", "spin", "abort", "refuse query", "grow 200", *["true"] * 20)
-    limits = Limits(seconds=3.0, megabytes=256)
+    limits = TaskLimits(seconds=3.0, megabytes=256)
     seen: list[tuple[int, int]] = []
     with Checker(limits=limits, cluster=address, judge=JUDGE) as there:
         remote = there.check([sheet], lambda *step: seen.append(step))
@@ -119,14 +117,14 @@ def test_both_workers_take_part_and_their_children_do_the_work(address: str, dia
         workers = set(client.run(os.getpid).values())
     diary.unlink(missing_ok=True)
     tasks = [Task("sheet", claim) for claim in sheet_of(*["sleep 0.2"] * 8).claims]
-    outcomes_on_cluster(address, tasks, Limits(seconds=30.0), JUDGE)
+    outcomes_on_cluster(address, tasks, TaskLimits(seconds=30.0), JUDGE)
     judges = {int(line.split()[0]) for line in diary.read_text("utf-8").splitlines()}
     assert len(workers) == len(judges) == 2
     assert not judges & workers
 
 
 def test_an_address_without_a_scheduler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(checker, "CONNECT_SECONDS", 1)
     for wrong in ("tcp://127.0.0.1:1", "nonsense://x", "127.0.0.1:notaport"):
         with pytest.raises(InputError, match="no scheduler answers"):
-            outcomes_on_cluster(wrong, [], Limits(), JUDGE)
+            outcomes_on_cluster(wrong, [], TaskLimits(), JUDGE)

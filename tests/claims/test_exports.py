@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from heedful.claims.check_report import CheckReport, Explanation, Problem
+from heedful.claims.checker import CheckReport, Explanation, SheetProblem
 from heedful.claims.exports import COLUMNS, csv_text, decisive, junit_text
 from heedful.claims.sheet import load_sheet
 from heedful.claims.sheet_writing import toml_lines
@@ -54,7 +54,7 @@ REFUTED = verdict(
 )
 
 
-def report_of(*verdicts: Verdict, problems: tuple[Problem, ...] = ()) -> CheckReport:
+def report_of(*verdicts: Verdict, problems: tuple[SheetProblem, ...] = ()) -> CheckReport:
     sheet = load_sheet(
         'title = "A title"\n[[claim]]\nid = "yes"\nexpect = "1 = 1"\n'
         'disagrees_with = "no"\n[[claim]]\nid = "no"\nexpect = "1 = 2"\n'
@@ -62,7 +62,7 @@ def report_of(*verdicts: Verdict, problems: tuple[Problem, ...] = ()) -> CheckRe
     return CheckReport.of([sheet], verdicts, problems, 1.5)
 
 
-PROBLEM = Problem(sheet="sheet", line=7, column=3, message="sheet:7:3: a < b is & wrong")
+PROBLEM = SheetProblem(sheet="sheet", line=7, column=3, message="sheet:7:3: a < b is & wrong")
 
 
 def text_of(renderables: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -14,15 +15,15 @@ from page_server import client_of, own_headers, settings_for
 from starlette.testclient import TestClient
 
 from heedful.claims import Claim, load_sheet
+from heedful.claims.checker import Checker, Task
 from heedful.claims.collection import catalog
 from heedful.claims.language import parse
-from heedful.claims.limits import Limits, Task
 from heedful.claims.sheet_writing import claim_text
 from heedful.errors import InputError
-from heedful.web.claims_api import picture_of
-from heedful.web.judging import Judges, Ticket
+from heedful.web.claims_api import BROWSED, TYPED, picture_of
 from heedful.web.sheet_editing import with_changes
 from heedful.web.typesetting import formulas_of, tex
+from heedful.workers import TaskLimits
 
 SHEET = """# my answers
 [defaults]
@@ -143,10 +144,11 @@ class TestFormulas:
 
 
 @pytest.fixture
-def judges() -> Iterator[Judges]:
-    made = Judges(workers=1, limits=Limits(seconds=30.0), judge="obedient_judge:judge")
-    yield made
-    made.close()
+def checker() -> Iterator[Checker]:
+    with Checker(
+        workers=1, limits=TaskLimits(seconds=30.0), judge="obedient_judge:judge"
+    ) as obedient:
+        yield obedient
 
 
 def told(says: str) -> Task:
@@ -158,43 +160,49 @@ class TestJudging:
     @pytest.fixture(autouse=True)
     def _importable(self, monkeypatch: pytest.MonkeyPatch) -> None:
         folder = Path(__file__).parents[1] / "claims"
-        monkeypatch.setenv("PYTHONPATH", str(folder))
+        monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
 
-    def test_outcomes_come_and_are_remembered(self, judges: Judges) -> None:
+    def test_answers_come_and_are_remembered(self, checker: Checker) -> None:
         heard: list[str] = []
         done = threading.Event()
         for says in ("true", "false", "refuse expect"):
-            judges.ask(told(says), Ticket(), lambda outcome: heard.append(type(outcome).__name__))
-        judges.ask(told("true"), Ticket(), lambda outcome: done.set())
+            checker.submit(told(says), lambda answer: heard.append(type(answer).__name__))
+        checker.submit(told("true again"), lambda answer: done.set())
         assert done.wait(60)
         assert heard == ["Verdict", "Verdict", "FormulaError"]
-        assert judges.known(told("false")) is not None
-        assert judges.known(told("true again")) is None
+        assert checker.known(told("false")) is not None
+        assert checker.known(told("something else")) is None
+        assert checker.submit(told("true"), lambda answer: heard.append("at once")) is None
+        assert heard[-1] == "at once"
 
-    def test_what_is_typed_comes_before_what_is_browsed(self, judges: Judges) -> None:
+    def test_what_is_typed_comes_before_what_is_browsed(self, checker: Checker) -> None:
         order: list[int] = []
         done = threading.Event()
-        judges.ask(told("sleep 0.5"), Ticket(), lambda outcome: None)
+        checker.submit(told("sleep 0.5"), lambda answer: None)
         time.sleep(0.1)
-        judges.ask(
-            told("true 1"), Ticket(), lambda outcome: (order.append(1), done.set())[1], urgency=1
+        checker.submit(
+            told("true 1"), lambda answer: (order.append(1), done.set())[1], urgency=BROWSED
         )
-        judges.ask(told("true 0"), Ticket(), lambda outcome: order.append(0), urgency=0)
+        checker.submit(told("true 0"), lambda answer: order.append(0), urgency=TYPED)
         assert done.wait(60)
         assert order == [0, 1]
 
-    def test_a_dropped_claim_is_ended_and_others_go_on(self, judges: Judges) -> None:
-        endless, done = Ticket(), threading.Event()
+    def test_a_cancelled_claim_is_ended_and_others_go_on(self, checker: Checker) -> None:
+        done = threading.Event()
         heard: list[str] = []
-        judges.ask(told("true"), Ticket(), lambda outcome: done.set())  # the child is up
+        checker.submit(told("true"), lambda answer: done.set())  # the child is up
         assert done.wait(60)
         done.clear()
         began = time.monotonic()
-        judges.ask(told("sleep 25"), endless, lambda outcome: heard.append("endless"))
-        judges.ask(told("sleep 24"), endless, lambda outcome: heard.append("waiting"))
+        jobs = [
+            checker.submit(told("sleep 25"), lambda answer: heard.append("endless")),
+            checker.submit(told("sleep 24"), lambda answer: heard.append("waiting")),
+        ]
         time.sleep(0.3)
-        endless.drop()
-        judges.ask(told("false"), Ticket(), lambda outcome: done.set())
+        for job in jobs:
+            assert job is not None
+            job.cancel()
+        checker.submit(told("false"), lambda answer: done.set())
         assert done.wait(60)
         assert time.monotonic() - began < 20
         assert heard == []

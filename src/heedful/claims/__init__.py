@@ -1,10 +1,9 @@
 """Statements about attention, and what a machine can say about them."""
 
 from heedful.claims.api import Setting, arbitrary, claim, gaussian, orthonormal, unit
-from heedful.claims.check_report import CheckReport
+from heedful.claims.checker import CheckReport, check
 from heedful.claims.claim import Claim
 from heedful.claims.judge import judge
-from heedful.claims.runner import check
 from heedful.claims.sheet import Sheet, load_sheet
 from heedful.claims.verdict import Counterexample, Evidence, Repair, Verdict
 

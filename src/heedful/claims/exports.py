@@ -13,7 +13,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
-from heedful.claims.check_report import CheckReport
+from heedful.claims.checker import CheckReport
 from heedful.claims.language import with_letters
 from heedful.claims.verdict import Verdict
 

@@ -13,8 +13,7 @@ from heedful.cli.output import JsonFlag, show
 from heedful.errors import InputError
 
 if TYPE_CHECKING:
-    from heedful.claims.check_report import CheckReport
-    from heedful.claims.runner import Checker
+    from heedful.claims.checker import Checker, CheckReport
     from heedful.claims.sheet import Sheet
 
 POLL_SECONDS = 0.5
@@ -58,13 +57,13 @@ def check(
         heed check draft.toml --watch
         heed check --only foundations/softmax-shift --json
     """
-    from heedful.claims.limits import Limits
-    from heedful.claims.runner import Checker
+    from heedful.claims.checker import Checker
+    from heedful.workers import TaskLimits
 
     named = {"junit": junit, "csv": csv, "html": html}
     exports = {kind: path for kind, path in named.items() if path is not None}
     _check_exports(exports)
-    limits = Limits(seconds=seconds, megabytes=megabytes)
+    limits = TaskLimits(seconds=seconds, megabytes=megabytes)
     with Checker(workers=workers, limits=limits, cluster=cluster) as checker:
         if watch:
             return _watch(checker, list(paths), only or [], exports, json=json)

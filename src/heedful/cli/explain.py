@@ -31,18 +31,17 @@ def explain(
         heed explain foundations/softmax-shift
         heed explain b --sheet answers.toml --figure b.svg
     """
-    from heedful.claims.check_report import Explanation
+    from heedful.claims.checker import Checker, Explanation
     from heedful.claims.collection import catalog, claim_named, find_sheets
-    from heedful.claims.limits import Limits
-    from heedful.claims.runner import Checker
     from heedful.cli.progress import progress
     from heedful.views.claims_views import explanation_tables, verdict_figure
+    from heedful.workers import TaskLimits
 
     check_figure_path(figure)
     sheets = find_sheets(sheet) if sheet else catalog()
     home, wanted = claim_named(sheets, claim)
     with (
-        Checker(workers=1, limits=Limits(seconds=seconds)) as checker,
+        Checker(workers=1, limits=TaskLimits(seconds=seconds)) as checker,
         progress(f"judging {home.name}/{wanted.id}") as step,
     ):
         verdict = checker.judge_one(home, wanted, step)

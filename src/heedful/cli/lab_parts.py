@@ -89,7 +89,7 @@ def _attention(_bench: Bench, step: Step) -> PartRecord:
 
 
 def _claims(_bench: Bench, step: Step) -> PartRecord:
-    from heedful.claims.runner import check
+    from heedful.claims.checker import check
     from heedful.views.claims_section import claims_section
     from heedful.views.lab_record import PartRecord
 

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from heedful import __version__
-from heedful.claims.check_report import WORDS, CheckReport, SheetSummary
+from heedful.claims.checker import WORDS, CheckReport, SheetSummary
 from heedful.claims.exports import decisive, looked_at
 from heedful.claims.sheet_writing import toml_lines
 from heedful.claims.verdict import Verdict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.claims.check_report import CheckReport, SheetSummary
+from heedful.claims.checker import CheckReport, SheetSummary
 from heedful.claims.exports import decisive
 from heedful.claims.verdict import Verdict
 from heedful.views.page import Block, Section, Table

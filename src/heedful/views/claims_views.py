@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from heedful.claims.check_report import CheckReport, Explanation
+from heedful.claims.checker import CheckReport, Explanation
 from heedful.claims.exports import decisive, looked_at
 from heedful.claims.language import with_letters
 from heedful.claims.sheet_writing import setting_text, toml_lines

@@ -26,12 +26,12 @@ from fastapi.responses import FileResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from heedful import __version__
+from heedful.claims.checker import Checker
 from heedful.errors import HeedfulError
 from heedful.web.answers import Desk, answer, explain_errors
 from heedful.web.assets import BuiltPage
 from heedful.web.attention_api import attention_routes
-from heedful.web.claims_api import catalog_json, claims_routes
-from heedful.web.judging import Judges
+from heedful.web.claims_api import LIVE_LIMITS, catalog_json, claims_routes
 from heedful.web.model_studies import studies_routes
 from heedful.web.models_api import models_routes
 from heedful.web.positions_api import positions_routes
@@ -62,14 +62,14 @@ def create_app(settings: PageSettings) -> Guard:
 
 def unguarded_app(settings: PageSettings) -> FastAPI:
     """Return the application itself; only tests, which list its routes, need it bare."""
-    desk, judges = Desk(), Judges(workers=settings.judges)
+    desk, checker = Desk(), Checker(workers=settings.judges, limits=LIVE_LIMITS)
     shelves = Shelves(settings.runs, settings.models)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         threading.Thread(target=warm_up, args=(shelves,), daemon=True, name="warm-up").start()
         yield
-        judges.close()
+        checker.close()
 
     app = FastAPI(
         title="Heedful",
@@ -82,7 +82,7 @@ def unguarded_app(settings: PageSettings) -> FastAPI:
     explain_errors(app)
     _page_routes(app, settings)
     app.include_router(attention_routes(desk))
-    app.include_router(claims_routes(desk, judges))
+    app.include_router(claims_routes(desk, checker))
     app.include_router(positions_routes(desk))
     app.include_router(models_routes(desk, shelves))
     app.include_router(studies_routes(shelves))

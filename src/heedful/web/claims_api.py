@@ -28,21 +28,21 @@ from fastapi.responses import Response
 from pydantic import Field, ValidationError
 
 from heedful.claims import Claim, Sheet, Verdict, load_sheet
-from heedful.claims.check_report import CheckReport, Problem
+from heedful.claims.checker import Answer, Checker, SheetProblem, Task, disagreements
 from heedful.claims.collection import catalog
-from heedful.claims.limits import Outcome, Task
 from heedful.claims.sheet_writing import claim_text, setting_text, toml_lines
-from heedful.errors import FormulaError, HeedfulError
 from heedful.records import plain
 from heedful.web.answers import Desk, Question, answer, as_json
-from heedful.web.judging import Judges, Ticket
 from heedful.web.sheet_editing import with_changes
 from heedful.web.typesetting import formulas_of
+from heedful.workers import Job, TaskLimits
 
 MOST_TEXT = 70_000
 """Characters of a sheet; the reader itself refuses more than 64 KB and says so."""
 TYPED, BROWSED = 0, 1
 """Urgencies: what somebody types comes before what somebody browses."""
+LIVE_LIMITS = TaskLimits(seconds=10.0, megabytes=768)
+"""For one claim on the page."""
 
 
 class LiveQuestion(Question):
@@ -62,7 +62,7 @@ class RepairQuestion(Question):
     changes: dict[str, Any]
 
 
-def claims_routes(desk: Desk, judges: Judges) -> APIRouter:
+def claims_routes(desk: Desk, checker: Checker) -> APIRouter:
     """Return the routes of this view."""
     routes = APIRouter(prefix="/api/claims")
 
@@ -79,7 +79,7 @@ def claims_routes(desk: Desk, judges: Judges) -> APIRouter:
     async def live(socket: WebSocket) -> None:
         await socket.accept()
         with contextlib.suppress(WebSocketDisconnect):
-            await _Conversation(socket, desk, judges).hold()
+            await _Conversation(socket, desk, checker).hold()
 
     return routes
 
@@ -87,11 +87,11 @@ def claims_routes(desk: Desk, judges: Judges) -> APIRouter:
 class _Conversation:
     """One page that asks for verdicts."""
 
-    def __init__(self, socket: WebSocket, desk: Desk, judges: Judges) -> None:
+    def __init__(self, socket: WebSocket, desk: Desk, checker: Checker) -> None:
         self.socket = socket
         self.desk = desk
-        self.judges = judges
-        self.running: dict[bool, tuple[int, Ticket, asyncio.Task[None]]] = {}
+        self.checker = checker
+        self.running: dict[bool, tuple[int, list[Job], asyncio.Task[None]]] = {}
 
     async def hold(self) -> None:
         """Answer until the page is gone; then drop what it asked for."""
@@ -119,17 +119,18 @@ class _Conversation:
             await self._send(question.ticket, "error", message="live: text or catalog, one of them")
             return
         self._drop(question.catalog)
-        ticket = Ticket()
-        job = asyncio.create_task(self._judge(question, ticket))
-        self.running[question.catalog] = (question.ticket, ticket, job)
+        jobs: list[Job] = []
+        answering = asyncio.create_task(self._judge(question, jobs))
+        self.running[question.catalog] = (question.ticket, jobs, answering)
 
     def _drop(self, browsing: bool) -> None:
         if browsing in self.running:
-            _, ticket, job = self.running.pop(browsing)
-            ticket.drop()
-            job.cancel()
+            _, jobs, answering = self.running.pop(browsing)
+            answering.cancel()
+            for job in jobs:
+                job.cancel()
 
-    async def _judge(self, question: LiveQuestion, ticket: Ticket) -> None:
+    async def _judge(self, question: LiveQuestion, jobs: list[Job]) -> None:
         began, number = time.perf_counter(), question.ticket
         if question.text is None:
             sheets: Sequence[Sheet] = await self.desk.work(_sheets)
@@ -137,23 +138,25 @@ class _Conversation:
             sheets = [await self.desk.work(load_sheet, question.text + "\n")]
             await self._send(number, "sheet", **_described(sheets[0]))
         tasks = [(sheet, claim) for sheet in sheets for claim in sheet.claims]
-        found: asyncio.Queue[tuple[int, Outcome]] = asyncio.Queue()
+        answers: asyncio.Queue[tuple[int, Answer]] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         for place, (sheet, claim) in enumerate(tasks):
 
-            def reply(outcome: Outcome, place: int = place) -> None:
+            def reply(answer: Answer, place: int = place) -> None:
                 with contextlib.suppress(RuntimeError):  # the loop ended before the claim did
-                    loop.call_soon_threadsafe(found.put_nowait, (place, outcome))
+                    loop.call_soon_threadsafe(answers.put_nowait, (place, answer))
 
             urgency = BROWSED if question.catalog else TYPED
-            self.judges.ask(Task(sheet.name, claim), ticket, reply, urgency=urgency)
+            job = self.checker.submit(Task(sheet.name, claim), reply, urgency=urgency)
+            if job is not None:
+                jobs.append(job)
         for _ in tasks:
-            place, outcome = await found.get()
+            place, answered = await answers.get()
             sheet, claim = tasks[place]
-            if isinstance(outcome, Verdict):
-                await self._send(number, "verdict", verdict=verdict_dict(outcome))
+            if isinstance(answered, Verdict):
+                await self._send(number, "verdict", verdict=verdict_dict(answered))
             else:
-                problem = Problem.of(sheet.name, _located(sheet, claim, outcome))
+                problem = SheetProblem.of(sheet.name, sheet.located(claim.id, answered))
                 await self._send(number, "problem", id=claim.id, problem=problem)
         await self._send(number, "done", seconds=time.perf_counter() - began)
 
@@ -213,16 +216,12 @@ def _combined(head: str, keys: Any) -> Any:
     return sum(share * keys[int(place)] for share, (*_, place) in zip(shares, terms, strict=True))
 
 
-def _located(sheet: Sheet, claim: Claim, error: HeedfulError) -> FormulaError:
-    return sheet.located(claim.id, error)
-
-
 def _described(sheet: Sheet) -> dict[str, Any]:
     return {
         "title": sheet.title,
         "source": sheet.source,
         "claims": [_claim_dict(sheet, claim) for claim in sheet.claims],
-        "problems": [Problem.of(sheet.name, error) for error in sheet.problems],
+        "problems": [SheetProblem.of(sheet.name, error) for error in sheet.problems],
     }
 
 
@@ -248,7 +247,6 @@ def _sheets() -> tuple[Sheet, ...]:
 def catalog_json() -> str:
     """Return the catalog as the page is told of it; it never changes, so it is written once."""
     sheets = _sheets()
-    report = CheckReport.of(sheets, [], [], 0.0)
     content = {
         "sheets": [
             {
@@ -262,6 +260,6 @@ def catalog_json() -> str:
             }
             for sheet in sheets
         ],
-        "disagreements": report.disagreements,
+        "disagreements": disagreements(sheets),
     }
     return as_json(content)

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from heedful.claims.check_report import CheckReport
+from heedful.claims.checker import Checker, CheckReport, check
 from heedful.claims.collection import catalog, claim_named, find_sheets, only
-from heedful.claims.limits import Limits
-from heedful.claims.runner import Checker, check
 from heedful.claims.sheet import Sheet, load_sheet
 from heedful.errors import FormulaError, HeedfulError, InputError, RunError
+from heedful.workers import TaskLimits
 
 JUDGE = "obedient_judge:judge"
 HERE = Path(__file__).parent
@@ -25,7 +24,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(autouse=True)
 def judge_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
 
 
 def text_of(*orders: str) -> str:
@@ -40,7 +39,7 @@ def sheet_of(*orders: str, name: str = "sheet") -> Sheet:
 
 
 def obedient(workers: int = 2, seconds: float = 20.0, megabytes: int = 256) -> Checker:
-    limits = Limits(seconds=seconds, megabytes=megabytes)
+    limits = TaskLimits(seconds=seconds, megabytes=megabytes)
     return Checker(workers=workers, limits=limits, judge=JUDGE)
 
 
@@ -140,12 +139,12 @@ def test_senseless_limits_are_refused(flags: dict[str, int]) -> None:
 ENDLESS = """
 import sys
 from pathlib import Path
-from heedful.claims.limits import Limits
-from heedful.claims.runner import Checker
+from heedful.workers import TaskLimits
+from heedful.claims.checker import Checker
 from heedful.claims.sheet import load_sheet
 
 text = Path(sys.argv[1]).read_text("utf-8")
-with Checker(workers=2, limits=Limits(seconds=600), judge="obedient_judge:judge") as checker:
+with Checker(workers=2, limits=TaskLimits(seconds=600), judge="obedient_judge:judge") as checker:
     checker.check([load_sheet(text)])
 """
 
