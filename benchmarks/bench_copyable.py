@@ -21,7 +21,7 @@ import numpy as np
 import scipy
 from scipy.optimize import linprog
 
-from heedful.attention.copyable import Copyable, copyable
+from heedful.attention.design.vertices import Copyable, copyable
 from heedful.attention.keys import gaussian, sphere
 
 RESULTS = Path(__file__).parent / "results" / "copyable.json"

@@ -35,8 +35,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from heedful.attention.gaussian import GaussianKeys
-from heedful.attention.noise import exact_moments, sampled_noise
+from heedful.attention.noise.distribution import exact_moments, sampled_noise
+from heedful.attention.noise.gaussian import GaussianKeys
 
 N, D, DRAWS, BETA, VARIANCE = 64, 512, 10_000, 50.0, 0.5
 VANISHING = 1e-24

@@ -8,12 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from heedful.attention.copyable import certify, copyable
-from heedful.attention.design import design_copy
-from heedful.attention.hull import separate
+from heedful.attention.design.hull import separate
+from heedful.attention.design.queries import design_copy
+from heedful.attention.design.vertices import (
+    Points,
+    certify,
+    copyable,
+    leads_of,
+    smoothed_directions,
+)
 from heedful.attention.keys import gaussian, grid, orthonormal, simplex, sphere
-from heedful.attention.screening import Points, leads_of
-from heedful.attention.smoothing import smoothed_directions
 from heedful.errors import InputError
 
 seeds = st.integers(0, 10_000)

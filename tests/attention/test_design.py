@@ -13,11 +13,19 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from heedful.attention import attend
-from heedful.attention.certificates import Order
-from heedful.attention.design import Design, design_average, design_copy, design_weights
+from heedful.attention.design.least_norm import fix_ratios
+from heedful.attention.design.queries import (
+    Design,
+    Face,
+    Order,
+    design_average,
+    design_copy,
+    design_weights,
+    face_of,
+    least_query,
+    scale_on_face,
+)
 from heedful.attention.keys import gaussian, grid, orthonormal, simplex, sphere
-from heedful.attention.on_face import Face, face_of, least_query, scale_on_face
-from heedful.attention.ratios import fix_ratios
 from heedful.errors import InputError
 
 seeds = st.integers(0, 10_000)

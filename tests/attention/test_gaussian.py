@@ -7,12 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.attention.gaussian import GaussianKeys
-from heedful.attention.logits import LogitModel, logit_model
-from heedful.attention.moments import Moments
+from heedful.attention.noise.gaussian import (
+    GaussianKeys,
+    LogitModel,
+    Readout,
+    logit_model,
+    weight_covariance,
+    weight_variances,
+)
 from heedful.attention.operation import attend
-from heedful.attention.readout import Readout, weight_covariance, weight_variances
 from heedful.errors import InputError
+from heedful.stats import Moments
 
 seeds = st.integers(0, 10_000)
 

@@ -12,8 +12,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.arrays import float64
 from heedful.attention import Reading, attend, causal, softmax
-from heedful.attention.arrays import float64
 from heedful.errors import InputError
 
 

@@ -10,13 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.attention.gaussian import GaussianKeys
-from heedful.attention.noise import study_noise
+from heedful.attention.noise.distribution import study_noise
+from heedful.attention.noise.gaussian import GaussianKeys
+from heedful.attention.noise.robust import (
+    ONE_EACH,
+    Objective,
+    design_heads,
+    error_curves,
+    hand_made,
+    objective,
+    pull_back,
+    span,
+    unpack,
+)
 from heedful.attention.operation import attend
-from heedful.attention.robust import design_heads
-from heedful.attention.robust_choices import ONE_EACH, hand_made
-from heedful.attention.robust_curves import error_curves
-from heedful.attention.robust_search import Objective, objective, pull_back, span, unpack
 from heedful.errors import InputError
 
 E = np.eye(6, 8)

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.attention.four_vectors import four_vector_problem, try_additions
-from heedful.attention.outer_products import frame
-from heedful.attention.sequence import SequenceDesign, design_kqv
-from heedful.attention.sequence_proofs import at_least, at_most
+from heedful.attention.sequence.four_vectors import four_vector_problem, try_additions
+from heedful.attention.sequence.kqv import SequenceDesign, at_least, at_most, design_kqv, frame
 from heedful.errors import InputError
 
 quick = settings(deadline=None, max_examples=25)

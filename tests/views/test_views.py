@@ -30,7 +30,7 @@ from heedful.attention import (
     standard_layers,
     study_noise,
 )
-from heedful.attention.reading import Reading
+from heedful.attention.operation import Reading
 from heedful.positions import KINDS, positions_study
 from heedful.views.copyable_views import copyable_figure, copyable_tables
 from heedful.views.design_views import design_figure, design_tables, in_keys

@@ -1,15 +1,21 @@
 """The mathematics of a query, keys and values: pure functions of arrays."""
 
-from heedful.attention.certificates import Certificate, Design
-from heedful.attention.copyable import Copyable, copyable
-from heedful.attention.design import design_average, design_copy, design_weights
-from heedful.attention.four_vectors import (
-    Addition,
-    FourVectors,
-    four_vector_problem,
-    try_additions,
+from heedful.attention.design.queries import (
+    Certificate,
+    Design,
+    design_average,
+    design_copy,
+    design_weights,
 )
-from heedful.attention.gaussian import GaussianKeys
+from heedful.attention.design.vertices import Copyable, copyable
+from heedful.attention.equivariance import (
+    Equivariance,
+    conjugation_equivariance,
+    feature_equivariance,
+    permutation_equivariance,
+    permutation_invariance,
+    standard_layers,
+)
 from heedful.attention.keys import (
     KEY_FAMILIES,
     STANDARD_KEYS,
@@ -23,23 +29,23 @@ from heedful.attention.keys import (
     sphere,
     standard_keys,
 )
-from heedful.attention.layers import standard_layers
-from heedful.attention.noise import exact_moments, study_noise
-from heedful.attention.noise_records import ExactNoise, NoiseStudy, SampledNoise
-from heedful.attention.operation import Attention, attend, causal, softmax
-from heedful.attention.properties import (
-    Equivariance,
-    conjugation_equivariance,
-    feature_equivariance,
-    permutation_equivariance,
-    permutation_invariance,
+from heedful.attention.noise.distribution import (
+    ExactNoise,
+    NoiseStudy,
+    SampledNoise,
+    exact_moments,
+    study_noise,
 )
-from heedful.attention.reading import Reading
-from heedful.attention.robust import HeadsDesign, design_heads
-from heedful.attention.robust_choices import HeadsChoice
-from heedful.attention.robust_curves import error_curves
-from heedful.attention.sequence import design_kqv
-from heedful.attention.sequence_record import SequenceCertificate, SequenceDesign
+from heedful.attention.noise.gaussian import GaussianKeys
+from heedful.attention.noise.robust import HeadsChoice, HeadsDesign, design_heads, error_curves
+from heedful.attention.operation import Attention, Reading, attend, causal, softmax
+from heedful.attention.sequence.four_vectors import (
+    Addition,
+    FourVectors,
+    four_vector_problem,
+    try_additions,
+)
+from heedful.attention.sequence.kqv import SequenceCertificate, SequenceDesign, design_kqv
 
 __all__ = [
     "KEY_FAMILIES",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from heedful.attention.arrays import matrix
+from heedful.arrays import matrix
 from heedful.errors import InputError
 
 DEFAULT_COUNT = 10

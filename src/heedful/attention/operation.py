@@ -14,7 +14,7 @@ its entropy and its effective number of keys are 0, and so are the gradients thr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float
 
-from heedful.attention.arrays import Array, float64, indices, number_of
+from heedful.arrays import Array, float64, indices, number_of
 from heedful.errors import InputError
 from heedful.records import Record
 
@@ -226,3 +226,42 @@ def _one_library(*arrays: Array) -> Any:
             f"come from different libraries ({kinds})",
             expected="all NumPy or all torch was expected",
         ) from None
+
+
+# A reading: what attention gave, with the mass on a set that somebody asked about.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reading(Record):
+    """The weights, output and spread of one query or many, ready to be shown."""
+
+    weights: Array
+    """α for each query and key."""
+    output: Array
+    """c for each query."""
+    logits: Array
+    """s k·q for each query and key."""
+    entropy: Array
+    """−Σ α ln α for each query, in nats."""
+    effective_keys: Array
+    """exp(entropy): over how many keys each query spreads its reading."""
+    mass_on: tuple[int, ...] | None
+    """The set that was asked about."""
+    mass: Array | None
+    """Σ α over that set, for each query."""
+
+    @classmethod
+    def of(cls, attention: Attention, mass_on: Sequence[int] | None = None) -> Reading:
+        """Take an attention result and answer what the mass on `mass_on` is."""
+        chosen = None
+        if mass_on is not None:
+            chosen = indices("--mass-on", mass_on, attention.weights.shape[-1])
+        return cls(
+            weights=attention.weights,
+            output=attention.output,
+            logits=attention.logits,
+            entropy=attention.entropy,
+            effective_keys=attention.effective_keys,
+            mass_on=chosen,
+            mass=None if chosen is None else attention.mass(chosen),
+        )

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.attention.copyable import certify
+from heedful.attention.design.vertices import certify
 from heedful.attention.operation import softmax as softmax_of
 from heedful.claims import indices, numeric_functions, numeric_statistics, relations
 from heedful.claims.language import bound_names, show

@@ -51,7 +51,7 @@ def attend_command(
     """
     from heedful.attention import attend
     from heedful.attention import causal as causal_mask
-    from heedful.attention.reading import Reading
+    from heedful.attention.operation import Reading
     from heedful.views.reading_views import reading_figure, reading_tables
 
     check_figure_path(figure)
@@ -81,7 +81,7 @@ def attend_command(
 
 
 def _queries(keys: Any, query: list[str] | None, toward: str | None, beta: float) -> Any:
-    from heedful.attention.arrays import float64, number_of
+    from heedful.arrays import float64, number_of
     from heedful.data.arrays import looks_like_array, read_array
 
     if (query is None) == (toward is None):

@@ -13,8 +13,8 @@ from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, sh
 from heedful.errors import InputError
 
 if TYPE_CHECKING:
-    from heedful.attention.certificates import Design
-    from heedful.attention.sequence_record import SequenceDesign
+    from heedful.attention.design.queries import Design
+    from heedful.attention.sequence.kqv import SequenceDesign
 
 app = App(
     name="design",
@@ -204,8 +204,8 @@ def kqv(
         heed design kqv --problem '{"x": [[1,0],[0,1]], "wanted": {"0": [0,1]}}'
         heed design kqv --problem problem.json --tolerance 0.001 --json
     """
+    from heedful.arrays import number_of
     from heedful.attention import design_kqv
-    from heedful.attention.arrays import number_of
     from heedful.views.sequence_views import sequence_figure, sequence_tables
 
     check_figure_path(figure)
@@ -259,7 +259,7 @@ def _impossible(kind: str, reason: str) -> int:
 
 
 def _numbers(flag: str, texts: list[str]) -> Any:
-    from heedful.attention.arrays import number_of
+    from heedful.arrays import number_of
     from heedful.data.arrays import looks_like_array, read_array
 
     if len(texts) == 1 and looks_like_array(texts[0]):

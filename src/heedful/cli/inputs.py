@@ -36,7 +36,7 @@ class KeysFlags:
 
     def array(self) -> Any:
         """Return the keys, (n, d)."""
-        from heedful.attention.arrays import matrix
+        from heedful.arrays import matrix
         from heedful.attention.keys import keys_from
         from heedful.data.arrays import looks_like_array, read_array
 
@@ -54,7 +54,7 @@ class KeysFlags:
 
     def scale_value(self) -> Any:
         """Return the scale as room `attention` takes it."""
-        from heedful.attention.arrays import number_of
+        from heedful.arrays import number_of
 
         return self.scale if self.scale == "sqrt_d" else number_of("--scale", self.scale)
 
@@ -79,8 +79,8 @@ class NoiseFlags:
 
     def around(self, means: Any) -> Any:
         """Return the Gaussian keys with these means."""
-        from heedful.attention.arrays import indices
-        from heedful.attention.gaussian import GaussianKeys
+        from heedful.arrays import indices
+        from heedful.attention.noise.gaussian import GaussianKeys
 
         if self.covariances is not None:
             return GaussianKeys.of(means, covariances=self._covariances(means))
@@ -94,7 +94,7 @@ class NoiseFlags:
     def _covariances(self, means: Any) -> Any:
         import numpy as np
 
-        from heedful.attention.arrays import numpy64
+        from heedful.arrays import numpy64
         from heedful.data.arrays import read_array
 
         for flag, given in (("--noisy", self.noisy is not None), ("--isotropic", self.isotropic)):
@@ -111,7 +111,7 @@ class NoiseFlags:
 
 
 def _variance(flag: str, value: float) -> float:
-    from heedful.attention.arrays import number_of
+    from heedful.arrays import number_of
 
     variance = number_of(flag, value)
     if variance < 0:
@@ -121,7 +121,7 @@ def _variance(flag: str, value: float) -> float:
 
 def read_values(source: str | None, count: int) -> Any:
     """Return the values that a flag names, or None for the unit vectors."""
-    from heedful.attention.arrays import matrix
+    from heedful.arrays import matrix
     from heedful.data.arrays import read_array
 
     if source is None:
@@ -147,7 +147,7 @@ def combination(text: str, count: int, flag: str) -> dict[int, float]:
     >>> combination("0.5*2-1", 4, "--heads")
     {2: 0.5, 1: -1.0}
     """
-    from heedful.attention.arrays import index
+    from heedful.arrays import index
 
     coefficients: dict[int, float] = {}
     position = 0

@@ -64,8 +64,8 @@ def noise(
         heed noise --n 10 --d 16 --heads 0 1 --versus 0+1 --figure noise.svg
         heed noise --keys means.npy --covariances sigma.npz --heads 0 1 --json
     """
+    from heedful.arrays import indices, number_of
     from heedful.attention import study_noise
-    from heedful.attention.arrays import indices, number_of
     from heedful.views.noise_views import NoiseComparison, noise_figure, noise_tables
 
     check_figure_path(figure)

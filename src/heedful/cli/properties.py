@@ -10,7 +10,7 @@ from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, sh
 from heedful.errors import InputError
 
 if TYPE_CHECKING:
-    from heedful.attention.properties import Equivariance
+    from heedful.attention.equivariance import Equivariance
     from heedful.views.properties_views import OrderFinding
 
 LawName = Literal["equivariance", "invariance", "feature", "conjugation"]

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from rich.console import RenderableType
 from scipy.spatial import ConvexHull, QhullError
 
-from heedful.attention.copyable import Copyable
+from heedful.attention.design.vertices import Copyable
 from heedful.views.drawing import BLUE, GREEN, GREY, MARKER, ORANGE, house_style, new_figure
 from heedful.views.terminal import at_least, at_most, paragraph, table
 

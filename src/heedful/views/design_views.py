@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import RenderableType
 
-from heedful.attention.certificates import Certificate, Design
+from heedful.attention.design.queries import Certificate, Design
 from heedful.views.drawing import BLUE, GREEN, MARKER, ORANGE, house_style, new_figure
 from heedful.views.terminal import at_least, at_most, number, paragraph, sentence, table, vector
 

@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import RenderableType
 
-from heedful.attention.robust import HeadsDesign
-from heedful.attention.robust_choices import HeadsChoice
+from heedful.attention.noise.robust import HeadsChoice, HeadsDesign
 from heedful.views.design_views import in_keys
 from heedful.views.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, house_style, new_figure
 from heedful.views.terminal import number, paragraph, sentence, table, vector

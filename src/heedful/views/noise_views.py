@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import RenderableType
 
-from heedful.attention.noise_records import NoiseStudy
+from heedful.attention.noise.distribution import NoiseStudy
 from heedful.views.drawing import BLUE, GREEN, MARKER, ORANGE, house_style, new_figure
 from heedful.views.terminal import number, paragraph, table
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from rich.console import RenderableType
 from rich.text import Text
 
-from heedful.attention.properties import Equivariance
+from heedful.attention.equivariance import Equivariance
 from heedful.records import Record
 from heedful.views.drawing import GREEN, GREY, RED, house_style, new_figure
 from heedful.views.terminal import number, paragraph, sentence, table

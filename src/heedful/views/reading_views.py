@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from rich.console import RenderableType
 
-from heedful.attention.reading import Reading
+from heedful.attention.operation import Reading
 from heedful.views.drawing import BLUE, GREY, house_style, new_figure
 from heedful.views.terminal import number, table, vector
 

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from rich.console import RenderableType
 from rich.text import Text
 
-from heedful.attention.four_vectors import Addition
-from heedful.attention.sequence_record import SequenceDesign
+from heedful.attention.sequence.four_vectors import Addition
+from heedful.attention.sequence.kqv import SequenceDesign
 from heedful.views.drawing import house_style, new_figure
 from heedful.views.terminal import at_least, bullets, number, paragraph, sentence, table, vector
 

@@ -13,6 +13,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from pydantic import Field
 
+from heedful.arrays import matrix, numpy64
 from heedful.attention import (
     GaussianKeys,
     NoiseStudy,
@@ -23,7 +24,6 @@ from heedful.attention import (
     standard_keys,
     study_noise,
 )
-from heedful.attention.arrays import matrix, numpy64
 from heedful.attention.operation import Scale
 from heedful.errors import InputError
 from heedful.web.answers import Desk, Question

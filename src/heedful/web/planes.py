@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from heedful.attention.arrays import indices, matrix
+from heedful.arrays import indices, matrix
 from heedful.attention.keys import circle
 from heedful.errors import InputError
 from heedful.records import Record

@@ -45,9 +45,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.attention.copyable import copyable
-from heedful.attention.hull import rounding_of, separate
-from heedful.attention.screening import Points, leads_of
+from heedful.attention.design.hull import rounding_of, separate
+from heedful.attention.design.vertices import Points, copyable, leads_of
 from heedful.model import Decoder
 from heedful.model.blocks import Block
 from heedful.records import Record

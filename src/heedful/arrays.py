@@ -16,6 +16,8 @@ from heedful.errors import InputError
 
 Array: TypeAlias = Any
 """An array of any library that follows the Array API (NumPy, torch, …)."""
+EPSILON = float(np.finfo(np.float64).eps)
+"""The distance from 1 to the next float64: the unit of its rounding errors."""
 
 
 def float64(name: str, value: Any, *, rank: int | None = None, empty: bool = False) -> Array:

@@ -12,22 +12,20 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.attention.layers import (
+from heedful.attention.equivariance import (
     LONGEST,
+    Equivariance,
     add_positions,
+    conjugation_equivariance,
+    feature_equivariance,
     feed_forward,
     mean_rows,
+    permutation_equivariance,
+    permutation_invariance,
     relu,
     self_attention,
     softmax_rows,
     standard_layers,
-)
-from heedful.attention.properties import (
-    Equivariance,
-    conjugation_equivariance,
-    feature_equivariance,
-    permutation_equivariance,
-    permutation_invariance,
 )
 from heedful.errors import InputError
 

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from heedful.attention.arrays import Array
-from heedful.attention.logits import LogitModel
-from heedful.attention.moments import Moments
-from heedful.attention.readout import Readout, weight_variances
+from heedful.arrays import Array
+from heedful.attention.noise.gaussian import LogitModel, Readout, weight_variances
+from heedful.stats import Moments
 
 BLOCK_NUMBERS = 1 << 16
 """About how many logits are held at once."""

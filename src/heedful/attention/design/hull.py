@@ -15,6 +15,7 @@ float64 after the solver is done, and what lies between the two bounds is called
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,11 +23,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import linprog, nnls
 
+from heedful.arrays import EPSILON
 from heedful.records import Record
 
 Verdict = Literal["outside", "inside", "borderline"]
-
-EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,6 +46,23 @@ class Separation(Record):
     """Points that carry the nearest combination found, ascending."""
     weights: Float[np.ndarray, " found"]
     """Their positive weights λ, which sum to 1."""
+
+
+def normalised(keys: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], int]:
+    """Return the keys around their mean, divided by the power of two 2^e next to their extent.
+
+    Attention does not see a shift of all keys; a power of two divides without rounding.
+    """
+    first = _exponent(keys)
+    small = np.ldexp(keys, -first)
+    small = small - small.mean(axis=0)
+    second = _exponent(small)
+    return np.ldexp(small, -second), first + second
+
+
+def _exponent(array: Float[np.ndarray, "n d"]) -> int:
+    largest = float(np.abs(array).max())
+    return math.frexp(largest)[1] if largest > 0 else 0
 
 
 def rounding_of(points: Float[np.ndarray, "n d"]) -> float:

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from heedful.attention.arrays import between, index, matrix, number_of, vector
+from heedful.arrays import between, index, matrix, number_of, vector
 from heedful.attention.operation import Scale, attend
-from heedful.attention.outer_products import Frame, frame
-from heedful.attention.sequence_proofs import at_least, outside_hull
+from heedful.attention.sequence.kqv import Frame, at_least, frame, outside_hull
 from heedful.errors import InputError
 from heedful.records import Record
 

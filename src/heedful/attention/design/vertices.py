@@ -19,18 +19,16 @@ Every verdict is checked in float64; what rounding leaves open is listed, never 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Float32, Int
 from joblib import Parallel, delayed
 
-from heedful.attention.arrays import index, matrix, number_of
-from heedful.attention.hull import Separation, rounding_of, separate
-from heedful.attention.ratios import normalised
-from heedful.attention.screening import Points, Screened, leads_of, screen
+from heedful.arrays import index, matrix, number_of
+from heedful.attention.design.hull import Separation, normalised, rounding_of, separate
 from heedful.errors import InputError
 from heedful.records import Record
 
@@ -290,3 +288,249 @@ def _against(
             )
         )
     return results
+
+
+# Search for directions in which a key leads all others, many keys at a time.
+#
+# A key that leads in some direction q is a vertex of the hull: k_j·q > k_i·q for all i ≠ j.
+# Scores of many directions over all keys are one matrix product, done in float32 in blocks. The
+# rounding of float32 is bounded, |error| ≤ (d + 8) 2⁻²⁴ ‖q‖ ‖k‖; where a lead is smaller than
+# its bound, the products are done again in float64. So a lead that is reported is certain.
+
+BLOCK = 2**24
+"""Scores held at a time: 64 MB in float32, whatever the number of keys."""
+SMOOTHED_FROM = 24
+"""In fewer dimensions a quadratic programme a key is sooner solved than directions are sought."""
+
+Report = Callable[[int], None]
+"""Told how many keys have been decided since the last call."""
+
+
+class Leads(NamedTuple):
+    """What directions do for the keys they belong to."""
+
+    margin: Float[np.ndarray, " m"]
+    """Certified lead over all other keys of the unit direction; not positive: no certain lead."""
+    rival: Int[np.ndarray, " m"]
+    """The other key with the highest score."""
+
+
+class Points(NamedTuple):
+    """Keys in float64 and in float32, and the largest norm among them."""
+
+    exact: Float[np.ndarray, "n d"]
+    rough: Float32[np.ndarray, "n d"]
+    largest: float
+
+    @classmethod
+    def of(cls, keys: Float[np.ndarray, "n d"]) -> Points:
+        """Prepare keys that are centred and of order one."""
+        largest = float(np.sqrt(np.einsum("ij,ij->i", keys, keys).max()))
+        return cls(keys, keys.astype(np.float32), largest)
+
+
+class Screened(NamedTuple):
+    """What a search over directions found."""
+
+    margin: Float[np.ndarray, " n"]
+    """Certified margin of each key; 0 where none was found."""
+    rival: Int[np.ndarray, " n"]
+    """For each key, the rival met last."""
+    left: Int[np.ndarray, " left"]
+    """Keys without a certified margin."""
+    stages: dict[str, int]
+    """How many keys each stage decided."""
+
+
+def leads_of(
+    points: Points, owners: Int[np.ndarray, " m"], directions: Float32[np.ndarray, "m d"]
+) -> Leads:
+    """Return by how much each direction puts its owner above all other keys."""
+    margin, rival = np.empty(len(owners)), np.empty(len(owners), dtype=np.int64)
+    step = max(1, BLOCK // len(points.exact))
+    for begin in range(0, len(owners), step):
+        part = slice(begin, begin + step)
+        margin[part], rival[part] = _block(points, owners[part], directions[part])
+    return Leads(margin, rival)
+
+
+def screen(points: Points, report: Report, deadline: float | None = None) -> Screened:
+    """Try simple directions for every key, then better ones for those that are left.
+
+    First the key itself (certain when all keys have one norm), then the key whitened, then,
+    in many dimensions, what a smoothed perceptron finds against the outer keys known so far:
+    block by block, as long as `deadline` (of `time.perf_counter`) has not come.
+    """
+    keys = points.exact
+    n = len(keys)
+    margin, rival = np.zeros(n), np.zeros(n, dtype=np.int64)
+    stages: dict[str, int] = {}
+
+    def attempt(
+        stage: str, chosen: Int[np.ndarray, " m"], directions: Float32[np.ndarray, "m d"]
+    ) -> None:
+        leads = leads_of(points, chosen, directions)
+        rival[chosen] = leads.rival
+        won: Bool[np.ndarray, " m"] = leads.margin > 0
+        margin[chosen[won]] = leads.margin[won]
+        stages[stage] = stages.get(stage, 0) + int(won.sum())
+        report(int(won.sum()))
+
+    attempt("the key itself", np.arange(n), points.rough)
+    left = np.flatnonzero(margin <= 0)
+    if len(left):
+        attempt("the key, whitened", left, _whitened(keys, left))
+        left = np.flatnonzero(margin <= 0)
+    if len(left) and keys.shape[1] >= SMOOTHED_FROM:
+        pool = np.union1d(np.flatnonzero(margin > 0), rival[left])
+        for part, directions in smoothed_directions(keys, pool, left, BLOCK):
+            attempt("a smoothed perceptron", part, directions)
+            if deadline is not None and time.perf_counter() > deadline:
+                break
+    return Screened(margin, rival, np.flatnonzero(margin <= 0), stages)
+
+
+def _block(
+    points: Points, owners: Int[np.ndarray, " m"], directions: Float32[np.ndarray, "m d"]
+) -> tuple[Float[np.ndarray, " m"], Int[np.ndarray, " m"]]:
+    rows = np.arange(len(owners))
+    scores = directions @ points.rough.T
+    own = scores[rows, owners].astype(np.float64)
+    scores[rows, owners] = -np.inf
+    rival = scores.argmax(axis=1)
+    norms = np.linalg.norm(directions.astype(np.float64), axis=1)
+    norms[norms == 0] = np.inf
+    d = directions.shape[1]
+    lead = (own - scores[rows, rival]) / norms
+    margin = lead - 2 * (d + 8) * 2.0**-24 * points.largest
+    unsure = np.flatnonzero((margin <= 0) & (lead > -2 * (lead - margin)))
+    if len(unsure):
+        exact = directions[unsure].astype(np.float64) @ points.exact.T
+        places = np.arange(len(unsure))
+        own = exact[places, owners[unsure]].copy()
+        exact[places, owners[unsure]] = -np.inf
+        rival[unsure] = exact.argmax(axis=1)
+        lead = (own - exact[places, rival[unsure]]) / norms[unsure]
+        margin[unsure] = lead - 2 * (d + 8) * 2.0**-53 * points.largest
+    return margin, rival
+
+
+def _whitened(
+    keys: Float[np.ndarray, "n d"], chosen: Int[np.ndarray, " m"]
+) -> Float32[np.ndarray, "m d"]:
+    """Return Σ⁻¹k_j: the direction in which k_j leads a cloud of covariance Σ the most."""
+    covariance = keys.T @ keys / len(keys)
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.maximum(values, 1e-8 * max(float(values[-1]), 1e-300))
+    whitened = (keys[chosen] @ vectors / values) @ vectors.T
+    whitened /= np.abs(whitened).max(axis=1, keepdims=True) + 1e-300
+    return np.asarray(whitened, dtype=np.float32)
+
+
+# Directions that lead, for many keys at once, by the smoothed perceptron.
+#
+# For a key k_j the wanted q has a_i·q > 0 for the unit vectors a_i along k_j − k_i. A perceptron
+# needs about 1/δ² corrections to find it, where δ is the best possible min a_i·q of a unit q.
+# Smoothing its choice of the worst i into a softmax, and accelerating, needs about 1/δ:
+#
+#     y_μ(q) = softmax(−Aq/μ)                                       θ = 2/(step + 3)
+#     q ← (1−θ)(q + θ Aᵀy) + θ² Aᵀy_μ(q),    μ ← (1−θ) μ,    y ← (1−θ) y + θ y_μ(q)
+#
+# (Soheili and Peña, "A smooth perceptron algorithm", SIAM J. Optim. 22, 2012). Only Aᵀy is kept,
+# so a step is two matrix products for a whole block of keys. The coordinates are whitened first,
+# which makes δ larger. What comes out is a guess: leads are certified elsewhere.
+
+STEPS = 96
+"""At most so many steps for a block of keys."""
+PATIENCE = 24
+"""Steps without a new lead after which the rest of a block is left to the exact test."""
+
+
+def smoothed_directions(
+    keys: Float[np.ndarray, "n d"],
+    pool: Int[np.ndarray, " p"],
+    chosen: Int[np.ndarray, " m"],
+    block: int,
+) -> Iterator[tuple[Int[np.ndarray, " part"], Float32[np.ndarray, "part d"]]]:
+    """Yield chosen keys, some at a time, with directions in which they lead the pool, or nearly.
+
+    `pool` is ascending; at most `block` products of a key with a pool key are held at a time.
+    """
+    centre = keys[pool].mean(axis=0)
+    whitening = _whitening(keys[pool] - centre)
+    against = ((keys[pool] - centre) @ whitening).astype(np.float32)
+    step = max(1, block // len(pool))
+    for begin in range(0, len(chosen), step):
+        part = chosen[begin : begin + step]
+        own = np.searchsorted(pool, part)
+        own[(own == len(pool)) | (pool[np.minimum(own, len(pool) - 1)] != part)] = -1
+        aims = ((keys[part] - centre) @ whitening).astype(np.float32)
+        found = _Block(aims, against, own).run()
+        back = found.astype(np.float64) @ whitening.T
+        back /= np.abs(back).max(axis=1, keepdims=True) + 1e-300
+        yield part, back.astype(np.float32)
+
+
+class _Block:
+    """The smoothed perceptron for a block of keys; A is never formed."""
+
+    def __init__(
+        self,
+        aims: Float32[np.ndarray, "m d"],
+        against: Float32[np.ndarray, "p d"],
+        own: Int[np.ndarray, " m"],
+    ) -> None:
+        self.aims, self.against = aims, against
+        rows = np.flatnonzero(own >= 0)
+        self.own = rows, own[rows]
+        squared = (aims**2).sum(axis=1)[:, None] + (against**2).sum(axis=1) - 2 * aims @ against.T
+        self.shorten = 1 / np.sqrt(np.maximum(squared, np.float32(1e-6)))
+        self.shorten[self.own] = 0  # a key is no rival of itself
+
+    def run(self) -> Float32[np.ndarray, "m d"]:
+        even = np.full(self.shorten.shape, 1 / self.shorten.shape[1], dtype=np.float32)
+        q, mu = self._pull(even), 1.0
+        worst, pull = self._worst(q, mu)
+        average, best, lead = pull, q, _per_unit(worst, q)
+        last = 0
+        for step in range(STEPS):
+            theta = 2 / (step + 3)
+            q = (1 - theta) * (q + theta * average) + theta**2 * pull
+            mu *= 1 - theta
+            worst, pull = self._worst(q, mu)
+            average = (1 - theta) * average + theta * pull
+            now = _per_unit(worst, q)
+            last = step if ((now > 0) & (lead <= 0)).any() else last
+            best = np.where((now > lead)[:, None], q, best)
+            lead = np.maximum(now, lead)
+            if step - last >= PATIENCE:
+                break
+        return best
+
+    def _worst(
+        self, q: Float32[np.ndarray, "m d"], mu: float
+    ) -> tuple[Float32[np.ndarray, " m"], Float32[np.ndarray, "m d"]]:
+        """Return min a_i·q, and Aᵀ softmax(−Aq/μ)."""
+        leads = (q * self.aims).sum(axis=1, keepdims=True) - q @ self.against.T
+        leads *= self.shorten
+        leads[self.own] = np.inf
+        worst = leads.min(axis=1)
+        y = np.exp((worst[:, None] - leads) / np.float32(mu))
+        y /= y.sum(axis=1, keepdims=True)
+        return worst, self._pull(y)
+
+    def _pull(self, y: Float32[np.ndarray, "m p"]) -> Float32[np.ndarray, "m d"]:
+        y = y * self.shorten
+        return np.asarray(self.aims * y.sum(axis=1, keepdims=True) - y @ self.against)
+
+
+def _per_unit(
+    lead: Float32[np.ndarray, " m"], q: Float32[np.ndarray, "m d"]
+) -> Float32[np.ndarray, " m"]:
+    return np.asarray(lead / (np.linalg.norm(q, axis=1) + np.float32(1e-30)))
+
+
+def _whitening(cloud: Float[np.ndarray, "p d"]) -> Float[np.ndarray, "d d"]:
+    values, vectors = np.linalg.eigh(cloud.T @ cloud / len(cloud))
+    values = np.maximum(values, 1e-6 * max(float(values[-1]), 1e-300))
+    return np.asarray(vectors / np.sqrt(values))

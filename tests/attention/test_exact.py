@@ -11,11 +11,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from heedful.attention.failure import failure_probability
-from heedful.attention.gaussian import GaussianKeys
-from heedful.attention.logits import LogitModel, logit_model
-from heedful.attention.quadrature import Rule, certified_rule, feature_moments, places, plan
-from heedful.attention.readout import Readout
+from heedful.attention.noise.exact import (
+    Rule,
+    certified_rule,
+    failure_probability,
+    feature_moments,
+    places,
+    plan,
+)
+from heedful.attention.noise.gaussian import GaussianKeys, LogitModel, Readout, logit_model
 
 slopes_tried = st.floats(0.01, 60.0)
 offsets = st.floats(-40.0, 40.0)

@@ -1,0 +1,651 @@
+"""Queries made to order: copy one value, average some, or give any weights.
+
+For target weights w with support S the query keeps the ratios of w on S exactly and has mass
+on S ≥ 1 − ε. Then, for ANY values, ‖c − Σ w_i v_i‖ ≤ error × the diameter of the values, with
+
+    error = ½ Σ |α_i − w_i| = 1 − mass on S ≤ ε.
+
+The `query` is the shortest that does this. The unit-margin direction u of the certificate
+leads every key outside S by at least 1 and keeps S level; `beta` is the smallest β ≥ 0 at
+which q0 + βu reaches ε, where q0 is the shortest query with the wanted ratios (0 for a copy
+or an average). For keys that are equally far apart (orthonormal ones, for instance)
+
+    β = ln((n − m)(1 − ε) / (mε))     for m of n keys; with weights, 1/m becomes their
+                                       geometric mean
+
+and q0 + βu is itself the shortest query. Such a u exists exactly when S fills a face of the
+keys' convex hull. Where there is none, some affine combination of S is a convex combination
+of other keys, which caps the mass on S for every query with the wanted ratios.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import expit
+
+from heedful.arrays import between, index, indices, matrix, vector
+from heedful.attention.design.hull import Separation, separate
+from heedful.attention.design.least_norm import (
+    Lowest,
+    Ratios,
+    entropy_of,
+    error_floor,
+    fix_ratios,
+    log_sum_exp,
+    lowest,
+    minimise,
+    narrowed,
+    norm_bound,
+    shortest,
+    smallest_scale,
+    walked,
+)
+from heedful.attention.operation import Scale, attend, scale_of
+from heedful.errors import InputError, RunError
+from heedful.records import Record
+
+
+def design_copy(keys: Any, of: int, *, tolerance: float = 0.01, scale: Scale = 1.0) -> Design:
+    """Return the shortest query whose output is value `of`, within the tolerance.
+
+    >>> design = design_copy([[1, 0], [0, 1], [-1, -1]], 0, tolerance=0.05)
+    >>> design.feasible, design.mass >= 0.95
+    (True, True)
+    >>> middle = design_copy([[1.0], [2.0], [3.0]], 1)
+    >>> middle.feasible, round(middle.certificate.ceiling, 6)
+    (False, 0.333333)
+    """
+    keys = matrix("keys", keys)
+    chosen = index("of", of, len(keys))
+    return _design(_order("copy", keys, _even((chosen,), len(keys)), (chosen,), tolerance, scale))
+
+
+def design_average(
+    keys: Any, of: Sequence[int], *, tolerance: float = 0.01, scale: Scale = 1.0
+) -> Design:
+    """Return the shortest query whose output is the mean of the values `of`.
+
+    >>> design = design_average(np.eye(10, 16), [0, 1], tolerance=0.01)
+    >>> round(design.beta, 3), design.certificate.closed_form
+    (5.981, 'β = ln((n−m)(1−ε)/(mε))')
+    """
+    keys = matrix("keys", keys)
+    chosen = indices("of", of, len(keys))
+    return _design(_order("average", keys, _even(chosen, len(keys)), chosen, tolerance, scale))
+
+
+def design_weights(
+    keys: Any, weights: Any, *, tolerance: float = 0.01, scale: Scale = 1.0
+) -> Design:
+    """Return the shortest query whose weights are the given ones; zeros are allowed.
+
+    >>> design = design_weights(np.eye(4), [0.7, 0.3, 0, 0], tolerance=0.001)
+    >>> design.weights.round(3)
+    array([0.699, 0.3  , 0.   , 0.   ])
+    """
+    keys = matrix("keys", keys)
+    target = vector("weights", weights, length=len(keys))
+    if (target < 0).any():
+        place = int(np.argmin(target))
+        raise InputError(
+            "weights",
+            f"weight {place} is {target[place]:g}",
+            expected="weights of at least 0 were expected",
+        )
+    total = float(target.sum())
+    if abs(total - 1) > 1e-9:
+        raise InputError(
+            "weights",
+            f"sum to {total:.10g}",
+            expected="a sum of 1 was expected",
+            way_out=f"divide them by {total:.10g}" if total > 0 else "give some key a weight",
+        )
+    chosen = tuple(int(place) for place in np.flatnonzero(target))
+    return _design(_order("weights", keys, target / total, chosen, tolerance, scale))
+
+
+def _design(order: Order) -> Design:
+    ratios = fix_ratios(order.keys, order.target)
+    if ratios.dependency is not None:
+        return design_with_nearest_ratios(order, ratios, ratios.dependency)
+    found = design_on_face(order, ratios)
+    return found if isinstance(found, Design) else design_off_face(order, ratios, found)
+
+
+def _order(
+    kind: str,
+    keys: Float[np.ndarray, "n d"],
+    target: Float[np.ndarray, " n"],
+    of: tuple[int, ...],
+    tolerance: float,
+    scale: Scale,
+) -> Order:
+    return Order(
+        kind=kind,
+        keys=keys,
+        target=target,
+        of=of,
+        tolerance=between("tolerance", tolerance, 0.0, 1.0),
+        scale=scale_of(scale, keys.shape[1]),
+    )
+
+
+def _even(chosen: tuple[int, ...], count: int) -> Float[np.ndarray, " n"]:
+    target = np.zeros(count)
+    target[list(chosen)] = 1.0 / len(chosen)
+    return target
+
+
+# The records of a design: what was ordered, the query, and the proof that comes with it.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Order:
+    """A checked order for a query."""
+
+    kind: str
+    keys: Float[np.ndarray, "n d"]
+    target: Float[np.ndarray, " n"]
+    of: tuple[int, ...]
+    tolerance: float
+    scale: float
+
+    @property
+    def level(self) -> float:
+        """ln(ε/(1−ε)): LSE over the other keys may be no higher, relative to S."""
+        return math.log(self.tolerance) - math.log1p(-self.tolerance)
+
+    @property
+    def name(self) -> str:
+        """S in words: `key 3`, or `keys {0, 1}`."""
+        if len(self.of) == 1:
+            return f"key {self.of[0]}"
+        shown = ", ".join(map(str, self.of[:6])) + (", …" if len(self.of) > 6 else "")
+        return f"keys {{{shown}}}"
+
+    def query(self, ratios: Ratios, x: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
+        """Return x in the units of a query over the keys as they were given."""
+        return np.asarray(np.ldexp(x, -ratios.exponent) / self.scale)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Certificate(Record):
+    """Why the design holds, or why there is none; every number can be checked by hand."""
+
+    kind: str
+    """`separating direction`, `convex combination`, `affine dependency`, `nearest found`,
+    `every key` (S is all keys), `bounded search` (reached although S fills no face), or
+    `borderline` (undecided within rounding)."""
+    statement: str
+    """The reason in one or two sentences."""
+    direction: Float[np.ndarray, " d"] | None = None
+    """The shortest u with s(k_i − k_l)·u ≥ 1 for i in S, l outside, and 0 inside S."""
+    margin: float | None = None
+    """The lead of the unit direction u/‖u‖ over every key outside S, in the keys' own units:
+    the distance between the flats and hulls that S and the others span."""
+    combination: dict[int, float] | None = None
+    """λ: weights of other keys, positive, sum 1, with Σ λ_l k_l = Σ a_i k_i."""
+    affine: dict[int, float] | None = None
+    """a on S with sum 1 (beside `combination`); or, for an affine dependency, y with sum 0."""
+    residual: float | None = None
+    """How far, relative to the keys' extent, both sides of that equation differ."""
+    ceiling: float | None = None
+    """No query with the wanted ratios puts more mass on S: 1/(1 + exp(H(λ) + Σ a_i ln w_i))."""
+    floor: float | None = None
+    """No query at all comes closer to the wanted weights, in total variation."""
+    best_mass: float | None = None
+    """Where no query reaches ε: the largest mass on S found, with the wanted ratios."""
+    best_error: float | None = None
+    """Where no query reaches ε: the smallest total variation found."""
+    norm_lower_bound: float | None = None
+    """No query that reaches ε with the wanted ratios is shorter, by weak duality."""
+    textbook_norm: float | None = None
+    """For orthogonal keys: the norm of the usual query, a combination of S alone."""
+    closed_form: str | None = None
+    """The formula of β, where there is one."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Design(Record):
+    """A query made to order, with its certificate."""
+
+    feasible: bool
+    """Whether a query within the tolerance was found; if not, see the certificate."""
+    beta: float | None
+    """The smallest scale at which q0 + β·direction reaches ε; None without such a direction."""
+    mass: float | None
+    """Mass on S that `query` reaches."""
+    error: float | None
+    """Guaranteed error: total variation between α and the target, at most the tolerance."""
+    query: Float[np.ndarray, " d"] | None
+    """The query of least norm."""
+    certificate: Certificate
+    """Why it holds, or why there is none."""
+    kind: str
+    """`copy`, `average` or `weights`."""
+    of: tuple[int, ...]
+    """S: the keys with a positive target."""
+    target: Float[np.ndarray, " n"]
+    """w: the wanted weights."""
+    tolerance: float
+    """ε."""
+    scale: float
+    """s: what multiplies every k·q."""
+    weights: Float[np.ndarray, " n"] | None
+    """α: the weights that `query` gives."""
+    norm: float | None
+    """‖query‖."""
+
+
+def reading_of(
+    order: Order, query: Float[np.ndarray, " d"]
+) -> tuple[Float[np.ndarray, " n"], float, float]:
+    """Return what a query truly gives: α, the mass on S, and the total variation from w.
+
+    The total variation is Σ max(α_i − w_i, 0), which stays accurate below 1e-16.
+    """
+    nothing = np.zeros((len(order.keys), 1))  # α alone is wanted
+    alpha = attend(query, order.keys, nothing, scale=order.scale).weights
+    error = float(np.maximum(alpha - order.target, 0.0).sum())
+    return alpha, float(alpha[list(order.of)].sum()), error
+
+
+def made(
+    order: Order, query: Float[np.ndarray, " d"], beta: float | None, certificate: Certificate
+) -> Design:
+    """Return the record of a query that was found."""
+    alpha, mass, error = reading_of(order, query)
+    return Design(
+        feasible=True,
+        beta=beta,
+        mass=mass,
+        error=error,
+        query=query,
+        certificate=certificate,
+        kind=order.kind,
+        of=order.of,
+        target=order.target,
+        tolerance=order.tolerance,
+        scale=order.scale,
+        weights=alpha,
+        norm=float(np.linalg.norm(query)),
+    )
+
+
+def refused(order: Order, certificate: Certificate) -> Design:
+    """Return the record of an order that no query was found for."""
+    return Design(
+        feasible=False,
+        beta=None,
+        mass=None,
+        error=None,
+        query=None,
+        certificate=certificate,
+        kind=order.kind,
+        of=order.of,
+        target=order.target,
+        tolerance=order.tolerance,
+        scale=order.scale,
+        weights=None,
+        norm=None,
+    )
+
+
+# Designs where S fills a face of the keys' hull: every tolerance can be reached.
+
+ROUNDING = 1e-9
+"""Below this, rounding of the ratios on S may outweigh the tolerance that was asked."""
+EVEN_FORM = "β = ln((n−m)(1−ε)/(mε))"
+WEIGHTED_FORM = "β = ln((n−m)·G·(1−ε)/ε), G the geometric mean of the m weights"
+
+
+class Face(NamedTuple):
+    """The unit-margin direction u in the normalised keys: Bu ≤ −1, as short as possible."""
+
+    u: Float[np.ndarray, " d"]
+    equidistant: bool
+    """All keys are equally far apart: u and β have a closed form."""
+
+
+def design_on_face(order: Order, ratios: Ratios) -> Design | Separation:
+    """Return the shortest query within the tolerance, or what shows that S fills no face."""
+    if not len(ratios.others):
+        return _every_key(order, ratios)
+    face = face_of(ratios)
+    if isinstance(face, Separation):
+        return face
+    beta = scale_on_face(order, ratios, face)
+    # Bu ≤ −1, so this scale of u goes below the level by 1 or more.
+    reaching = (max(0.0, log_sum_exp(ratios.c) - order.level) + 1) * face.u
+    query = least_query(order, ratios, reaching, on_ray=face.equidistant)
+    if query is None:
+        raise RunError(
+            "design",
+            f"float64 cannot hold a query with mass {1 - order.tolerance:.12g} on {order.name}",
+            expected="keys whose differences are not lost in k·q were expected",
+            way_out="take a looser tolerance, or subtract the mean from the keys",
+        )
+    direction = order.query(ratios, face.u)
+    return made(order, query, beta, _certificate(order, ratios, face, beta, query, direction))
+
+
+def face_of(ratios: Ratios, *, closed_form: bool = True) -> Face | Separation:
+    """Return the unit-margin direction of S, by symmetry or by quadratic programme.
+
+    Where there is none, the outcome of the quadratic programme says why.
+    """
+    apart = _squared_side(ratios.keys) if closed_form else None
+    if apart is not None:
+        return Face(ratios.keys[ratios.support].sum(axis=0) * (2 / apart), True)
+    separation = separate(ratios.B, rounding=ratios.rounding)
+    if separation.verdict != "outside":
+        return separation
+    lead = -float((ratios.B @ separation.direction).max())
+    return Face(separation.direction / lead, False)
+
+
+def scale_on_face(order: Order, ratios: Ratios, face: Face) -> float:
+    """Return β: the smallest scale of the unit-margin direction that reaches the tolerance."""
+    if face.equidistant:
+        # On S: ln w_i. Elsewhere: the mean of ln w over S, minus β. See the module `design`.
+        logs = float(np.log(ratios.weights).mean())
+        return max(0.0, math.log(len(ratios.others)) + logs - order.level)
+    along = ratios.B @ face.u
+    far = (log_sum_exp(ratios.c) - order.level) / -float(along.max())
+    return smallest_scale(along, ratios.c, order.level, far)
+
+
+def least_query(
+    order: Order, ratios: Ratios, reaching: Float[np.ndarray, " d"], *, on_ray: bool = False
+) -> Float[np.ndarray, " d"] | None:
+    """Return the shortest query that reaches the tolerance when `attend` reads with it.
+
+    `reaching` is a z that goes below the level; with `on_ray` the answer is a multiple of it.
+    What float64 loses in k·q is made up by aiming slightly lower; None if that fails too.
+    """
+    if on_ray:
+        z = smallest_scale(ratios.B @ reaching, ratios.c, order.level, 1.0) * reaching
+    else:
+        z = shortest(ratios.B, ratios.c, order.level, reaching).z
+    for slack in (0.0, *(10.0**-power for power in range(15, 6, -1))):
+        if slack:
+            level = order.level - slack * max(1.0, abs(order.level))
+            z = walked(ratios.B, ratios.c, level, z, reaching)
+        query = order.query(ratios, ratios.q0 + z)
+        _, mass, error = reading_of(order, query)
+        if mass >= 1 - order.tolerance and error <= order.tolerance:
+            return query
+    near = mass >= 1 - order.tolerance and error <= order.tolerance + ROUNDING
+    return query if near else None
+
+
+def lower_bound(order: Order, ratios: Ratios, query: Float[np.ndarray, " d"]) -> float:
+    """Return the norm below which no query reaches the tolerance with the wanted ratios."""
+    x = np.ldexp(query, ratios.exponent) * order.scale
+    least = 0.0
+    if log_sum_exp(ratios.c) > order.level:
+        least = norm_bound(ratios.B, ratios.c, order.level, x - ratios.q0)
+    return math.hypot(float(np.linalg.norm(ratios.q0)), least) * _unit(order, ratios)
+
+
+def _certificate(
+    order: Order,
+    ratios: Ratios,
+    face: Face,
+    beta: float,
+    query: Float[np.ndarray, " d"],
+    direction: Float[np.ndarray, " d"],
+) -> Certificate:
+    margin = _margin(ratios, face.u)
+    _, mass, error = reading_of(order, query)
+    even = np.ptp(ratios.weights) == 0
+    return Certificate(
+        kind="separating direction",
+        statement=(
+            f"The direction u puts {order.name} at least 1 above every other key (margin "
+            f"{margin:.6g} for a unit direction), and "
+            f"β = {beta:.6g} is the smallest scale of u that reaches ε = {order.tolerance:g}. "
+            f"The query has mass {mass:.6g} on {order.name}: whatever the values are, the output "
+            f"is off by at most {error:.3g} of their diameter."
+        ),
+        direction=direction,
+        margin=margin,
+        norm_lower_bound=lower_bound(order, ratios, query),
+        textbook_norm=_textbook_norm(order, ratios, beta),
+        closed_form=(EVEN_FORM if even else WEIGHTED_FORM) if face.equidistant else None,
+    )
+
+
+def _every_key(order: Order, ratios: Ratios) -> Design:
+    query = order.query(ratios, ratios.q0)
+    norm = float(np.linalg.norm(query))
+    return made(
+        order,
+        query,
+        0.0,
+        Certificate(
+            kind="every key",
+            statement=(
+                "Every key is wanted, so no mass can be lost: the shortest query with the wanted "
+                f"ratios has norm {norm:.6g}, and no scale is needed (β = 0)."
+            ),
+            norm_lower_bound=norm,
+        ),
+    )
+
+
+def _squared_side(keys: Float[np.ndarray, "n d"]) -> float | None:
+    """Return the squared distance between any two (centred) keys, if it is always the same."""
+    n = len(keys)
+    if n < 2 or n > keys.shape[1] + 1:
+        return None
+    gram = keys @ keys.T
+    side = 2 * float(np.trace(gram)) / (n - 1)
+    even = side / 2 * (np.eye(n) - 1 / n)
+    return side if side > 0 and np.abs(gram - even).max() <= 1e-13 * side else None
+
+
+def _textbook_norm(order: Order, ratios: Ratios, beta: float) -> float | None:
+    """Return ‖Σ_S (β + ln w_i − mean ln w) k_i/‖k‖²‖, for orthogonal keys of one norm."""
+    if len(order.keys) > order.keys.shape[1]:
+        return None
+    small = np.ldexp(order.keys, -ratios.exponent)
+    gram = small @ small.T
+    square = float(gram[0, 0])
+    if np.abs(gram - square * np.eye(len(gram))).max() > 1e-13 * square:
+        return None
+    logs = np.log(ratios.weights)
+    lift = beta + logs - logs.mean()
+    return float(np.linalg.norm(lift)) / math.sqrt(square) * _unit(order, ratios)
+
+
+def _margin(ratios: Ratios, u: Float[np.ndarray, " d"]) -> float:
+    logits = ratios.keys @ (u / np.linalg.norm(u))
+    lead = float(logits[ratios.support].min() - logits[ratios.others].max())
+    return math.ldexp(lead, ratios.exponent)
+
+
+def _unit(order: Order, ratios: Ratios) -> float:
+    return math.ldexp(1.0, -ratios.exponent) / order.scale
+
+
+# Designs where S fills no face, or the wanted ratios cannot be had: caps, and what is nearest.
+
+
+def design_off_face(order: Order, ratios: Ratios, separation: Separation) -> Design:
+    """Reach the tolerance although S fills no face, or cap the mass on S by a combination.
+
+    The largest mass on S is a convex problem, and decides; the face test alone would not:
+    a loose tolerance can be within reach of any S.
+    """
+    least = lowest(ratios.B, ratios.c)
+    best = float(expit(-least.value))
+    within = least.value <= order.level + 1e-12  # `attend` decides a tie
+    query = least_query(order, ratios, least.z) if within else None
+    if query is not None:
+        return made(order, query, None, _reached(order, ratios, query, separation, best))
+    refusal = _capped(order, ratios, separation, least)
+    if len(order.of) == 1:
+        return refused(order, refusal)
+    query, error = nearest_query(order, ratios)
+    if error <= order.tolerance:
+        return made(order, query, None, _nearest(order, refusal, error))
+    return refused(order, _with_error(order, refusal, error))
+
+
+def design_with_nearest_ratios(order: Order, ratios: Ratios, y: Float[np.ndarray, " m"]) -> Design:
+    """The dependency y forbids the wanted ratios: accept the nearest weights if near enough."""
+    residual = float(np.linalg.norm(y @ ratios.keys[ratios.support]))
+    proof = Certificate(
+        kind="affine dependency",
+        statement=(
+            f"{order.name.capitalize()} satisfy Σ y_i k_i = 0 with Σ y_i = 0 (residual "
+            f"{residual:.1g}), so every query has Σ y_i ln α_i = 0; the wanted weights have "
+            f"{float(y @ np.log(ratios.weights)):.6g}: these exact ratios are impossible."
+        ),
+        affine=_as_dict(ratios.support, y),
+        residual=residual,
+        floor=error_floor(y, ratios.weights, None),
+    )
+    query, error = nearest_query(order, ratios)
+    if error <= order.tolerance:
+        return made(order, query, None, _nearest(order, proof, error))
+    return refused(order, _with_error(order, proof, error))
+
+
+def nearest_query(order: Order, ratios: Ratios) -> tuple[Float[np.ndarray, " d"], float]:
+    """Return the query that minimises KL(w‖α), and its total variation.
+
+    The problem is convex, but its minimum may lie at infinity: a ridge that shrinks gives
+    longer and longer queries, and the first one within the tolerance is taken.
+    """
+    around, basis = narrowed(ratios.keys - ratios.kappa)
+    nothing, y = np.zeros(len(around)), np.zeros(around.shape[1])
+    best, best_error = order.query(ratios, basis @ y), math.inf
+    for ridge in (*(10.0**-power for power in range(13)), 0.0):
+        y = minimise(around, nothing, 1.0, y, ridge=ridge)
+        query = order.query(ratios, basis @ y)
+        _, _, error = reading_of(order, query)
+        if error < best_error:
+            best, best_error = query, error
+        if error <= order.tolerance:
+            break
+    return best, best_error
+
+
+def _capped(order: Order, ratios: Ratios, separation: Separation, least: Lowest) -> Certificate:
+    best = float(expit(-least.value))
+    if separation.verdict == "borderline":
+        return Certificate(
+            kind="borderline",
+            statement=(
+                f"Within rounding it cannot be decided whether {order.name} can be read alone: "
+                f"the lead is at most {separation.margin_upper:.3g} of the keys' extent. The "
+                f"largest mass found is {best:.6g}."
+            ),
+            best_mass=best,
+            best_error=1 - best,
+        )
+    # Few keys are easier to check; all keys, weighted for the largest entropy, prove more.
+    combination = np.zeros(len(ratios.others))
+    combination[separation.members] = separation.weights
+    if _ceiling(ratios, combination) >= 1 - order.tolerance:
+        combination = least.p
+    a, ceiling = ratios.affine(combination), _ceiling(ratios, combination)
+    difference = a @ ratios.keys[ratios.support] - combination @ ratios.keys[ratios.others]
+    if len(order.of) == 1:
+        subject, other = f"Key {order.of[0]} is", ""
+        formula = "1/(1 + exp(H(λ)))"
+    else:
+        subject, other = "An affine combination of " + order.name + " is", " with the wanted ratios"
+        formula = "1/(1 + exp(H(λ) + Σ a_i ln w_i))"
+    return Certificate(
+        kind="convex combination",
+        statement=(
+            f"{subject} a convex combination of other keys "
+            f"({np.count_nonzero(combination)} of them), so no query{other} leads them all: "
+            f"the mass on {order.name} stays at or below "
+            f"{formula} = {ceiling:.6g}, and {1 - order.tolerance:.6g} is asked."
+        ),
+        combination=_as_dict(ratios.others, combination),
+        affine=_as_dict(ratios.support, a),
+        residual=float(np.linalg.norm(difference)),
+        ceiling=ceiling,
+        floor=error_floor(a, ratios.weights, combination),
+        best_mass=best,
+        best_error=1 - best,
+    )
+
+
+def _reached(
+    order: Order,
+    ratios: Ratios,
+    query: Float[np.ndarray, " d"],
+    separation: Separation,
+    best: float,
+) -> Certificate:
+    combination = np.zeros(len(ratios.others))
+    combination[separation.members] = separation.weights
+    return Certificate(
+        kind="bounded search",
+        statement=(
+            f"{order.name.capitalize()} cannot be told apart from the rest by any direction, so "
+            f"there is no β for every tolerance; ε = {order.tolerance:g} is within reach all the "
+            f"same: the largest mass any query with these ratios can have there is {best:.6g}."
+        ),
+        combination=_as_dict(ratios.others, combination),
+        affine=_as_dict(ratios.support, ratios.affine(combination)),
+        residual=separation.margin_upper,
+        best_mass=best,
+        norm_lower_bound=lower_bound(order, ratios, query),
+    )
+
+
+def _nearest(order: Order, proof: Certificate, error: float) -> Certificate:
+    return _changed(
+        proof,
+        kind="nearest found",
+        statement=(
+            f"{proof.statement} The nearest weights found are within {error:.3g} of the wanted "
+            f"ones in total variation, and ε = {order.tolerance:g} is asked."
+        ),
+        best_error=error,
+    )
+
+
+def _with_error(order: Order, proof: Certificate, error: float) -> Certificate:
+    floor = proof.floor or 0.0
+    verdict = (
+        f"no query at all comes closer than {floor:.6g}: impossible"
+        if order.tolerance < floor
+        else f"nothing closer was found (proved: none below {floor:.3g})"
+    )
+    best = min(error, proof.best_error if proof.best_error is not None else error)
+    return _changed(
+        proof,
+        statement=(
+            f"{proof.statement} The nearest weights found err by {best:.6g} and "
+            f"ε = {order.tolerance:g} is asked; {verdict}."
+        ),
+        best_error=best,
+    )
+
+
+def _changed(certificate: Certificate, **fields: object) -> Certificate:
+    return Certificate(**{**certificate.__dict__, **fields})
+
+
+def _ceiling(ratios: Ratios, combination: Float[np.ndarray, " r"]) -> float:
+    """Return 1/(1 + exp(H(λ) + Σ a_i ln w_i)), where Σ a_i ln w_i = λ·c."""
+    return float(expit(-entropy_of(combination) - combination @ ratios.c))
+
+
+def _as_dict(places: Int[np.ndarray, " k"], values: Float[np.ndarray, " k"]) -> dict[int, float]:
+    pairs = zip(places.tolist(), values.tolist(), strict=True)
+    return {int(place): float(value) for place, value in pairs if value != 0}
