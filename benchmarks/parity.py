@@ -29,9 +29,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from heedful.model import Decoder, load, write_folder
-from heedful.model.families import FAMILIES
-from heedful.model.safetensors_files import read_json
-from heedful.model.slots import slots_of
+from heedful.model.weights.families import FAMILIES, slots_of
+from heedful.model.weights.huggingface import read_json
 from heedful.views.terminal import table
 
 RESULTS = Path(__file__).parent / "results" / "parity.json"

@@ -16,7 +16,7 @@ from pydantic_core import PydanticUndefined
 from records import markdown
 from sphinx.util.docutils import SphinxDirective
 
-from heedful.model.settings import Settings
+from heedful.settings import Settings
 
 
 def rows(group: type[Settings]) -> list[tuple[str, str, str]]:

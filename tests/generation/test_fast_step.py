@@ -11,8 +11,7 @@ from torch.nn import functional
 
 from heedful.errors import InputError
 from heedful.generation import FastStep
-from heedful.generation.fast_reading import read
-from heedful.generation.products import product
+from heedful.generation.fast import product, read
 
 TOLERANCE = {torch.float64: (1e-10, 1e-12), torch.float32: (1e-4, 1e-5)}
 

@@ -32,8 +32,8 @@ from heedful.generation import (
     generate,
     stream,
 )
-from heedful.generation.filters import draw
-from heedful.generation.generate import continuations
+from heedful.generation.decoding import continuations
+from heedful.generation.methods import draw
 from heedful.generation.prompts import Prompts
 from heedful.model import Decoder
 

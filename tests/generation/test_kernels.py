@@ -14,11 +14,11 @@ from small_models import random_decoder, random_rows
 from torch.nn import functional
 
 from heedful.generation import FastStep, Stops, generate, kernels
-from heedful.generation.fast_step import _attended, _rotation
+from heedful.generation.fast import _attended, _rotation
 from heedful.generation.kernels import Kernels, kernels_for
 from heedful.model import Cache, preset
 from heedful.model.config import Attention, Rotary
-from heedful.model.turning import Turn
+from heedful.model.rotary import Turn
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from torch.nn import functional
 from heedful.errors import InputError
 from heedful.model import Decoder, DecoderConfig, preset
 from heedful.model.config import Attention, Dropout, Norm
-from heedful.model.norms import RMSNorm
+from heedful.model.decoder import RMSNorm
 
 each_config = pytest.mark.parametrize(
     "config", [pytest.param(config, id=name) for name, config in configs().items()]

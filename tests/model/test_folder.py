@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from heedful.errors import HeedfulError, InputError, RunError
 from heedful.model import Checkpoint, Decoder, DecoderConfig, load, open_checkpoint, write_folder
 from heedful.model.config import Attention, Dropout
-from heedful.model.folder import Form
+from heedful.model.weights.huggingface import Form
 from heedful.tokenization import bytes_of_utf8, characters
 
 

@@ -16,7 +16,7 @@ from weight_files import gguf_config, write_gguf
 
 from heedful.errors import InputError
 from heedful.model import Decoder, load, open_checkpoint
-from heedful.model.gguf_file import GgufFile
+from heedful.model.weights.gguf import GgufFile
 from heedful.tokenization import Tokenizer, train_bpe
 
 FAMILIES = ("llama", "qwen2", "qwen3", "gpt2")

@@ -14,7 +14,7 @@ from weight_files import llama2c_decoder, write_llama2c, write_llama2c_tokenizer
 from heedful.cli import model as verbs
 from heedful.errors import InputError, RunError
 from heedful.model import load, parameter_count, write_folder
-from heedful.model.published import PUBLISHED, Published, cached_path, fetch
+from heedful.model.weights.published import PUBLISHED, Published, cached_path, fetch
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"]
 

@@ -13,8 +13,7 @@ from torch.nn import functional
 
 from heedful.model import Decoder, DecoderConfig, load, open_checkpoint, preset, write_folder
 from heedful.model.config import Attention, FeedForward, Norm, Rotary
-from heedful.model.families import FAMILIES, family_for
-from heedful.model.slots import slots_of, with_layout
+from heedful.model.weights.families import FAMILIES, family_for, slots_of, with_layout
 from heedful.tokenization import bytes_of_utf8
 
 transformers.logging.disable_progress_bar()

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from heedful.model import Decoder, DecoderConfig
 from heedful.model.config import Attention, FeedForward, Learned, Norm, Rotary
-from heedful.model.slots import GGUF_GPT2, GGUF_LLAMA, LLAMA, slots_of
+from heedful.model.weights.families import GGUF_GPT2, GGUF_LLAMA, LLAMA, slots_of
 from heedful.tokenization import Tokenizer
 
 WIDTH = 64

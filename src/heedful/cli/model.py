@@ -60,7 +60,7 @@ def info(path: Path, source: SourceFlags = DEFAULT_SOURCE, *, json: JsonFlag = F
         heed model info my-model/ --json
     """
     checkpoint = source.open(path)
-    from heedful.model.inspection import inspect_model
+    from heedful.model.weights.checkpoint import inspect_model
     from heedful.views.model_views import info_tables
 
     show(inspect_model(checkpoint), info_tables, json=json)
@@ -80,7 +80,7 @@ def verify(path: Path, source: SourceFlags = DEFAULT_SOURCE, *, json: JsonFlag =
     """
     checkpoint = source.open(path)
     from heedful.cli.progress import progress
-    from heedful.model.inspection import verify_model
+    from heedful.model.weights.checkpoint import verify_model
     from heedful.views.model_views import verification_tables
 
     with progress("reading weights") as step:
@@ -119,7 +119,7 @@ def convert(
 
     from heedful.cli.progress import progress
     from heedful.model import open_checkpoint, write_folder
-    from heedful.model.inspection import inspect_model
+    from heedful.model.weights.checkpoint import inspect_model
     from heedful.views.model_views import info_tables
 
     with progress("converting") as step:
@@ -145,7 +145,7 @@ def get(name: str, *, json: JsonFlag = False) -> int:
         heed model get smollm2
     """
     from heedful.cli.progress import progress
-    from heedful.model.published import fetch
+    from heedful.model.weights.published import fetch
     from heedful.views.model_views import fetched_tables
 
     with progress(f"fetching {name}") as step:

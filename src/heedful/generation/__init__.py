@@ -1,10 +1,18 @@
 """Continue texts: greedy, sampling and beam search, batched, with a cache."""
 
-from heedful.generation.fast_step import FastStep
-from heedful.generation.filters import filtered
-from heedful.generation.generate import generate, stream
-from heedful.generation.methods import Beams, Greedy, Method, Sampling, Stops
-from heedful.generation.records import Continuation, GenerationResult, Step
+from heedful.generation.decoding import generate, stream
+from heedful.generation.fast import FastStep
+from heedful.generation.methods import (
+    Beams,
+    Continuation,
+    GenerationResult,
+    Greedy,
+    Method,
+    Sampling,
+    Step,
+    Stops,
+    filtered,
+)
 
 __all__ = [
     "Beams",

@@ -15,11 +15,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from heedful.generation.fast_step import FastStep
-from heedful.generation.filters import log_probabilities
-from heedful.generation.methods import Beams
+from heedful.generation.fast import FastStep
+from heedful.generation.methods import Beams, Continuation, log_probabilities
 from heedful.generation.prompts import Prompts
-from heedful.generation.records import Continuation
 
 
 @dataclass(frozen=True, eq=False)

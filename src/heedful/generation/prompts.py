@@ -14,8 +14,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.errors import InputError
-from heedful.generation.fast_reading import read
-from heedful.generation.fast_step import FastStep
+from heedful.generation.fast import FastStep, read
 from heedful.generation.methods import DEFAULT_TOKENS, Stops
 from heedful.model import Cache, DecoderConfig
 

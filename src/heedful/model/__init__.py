@@ -4,8 +4,7 @@ from heedful.errors import MissingPartError as _MissingPartError
 
 try:
     from heedful.model.cache import Cache, left_padded
-    from heedful.model.checkpoint import Checkpoint
-    from heedful.model.config import DecoderConfig
+    from heedful.model.config import PRESETS, DecoderConfig, preset
     from heedful.model.cost import (
         TrainingMemory,
         cache_bytes,
@@ -15,10 +14,10 @@ try:
         weight_bytes,
     )
     from heedful.model.decoder import Decoder
-    from heedful.model.folder import write_folder
-    from heedful.model.presets import PRESETS, preset
-    from heedful.model.pretrained import Pretrained, load, open_checkpoint
     from heedful.model.trace import LayerTrace, Trace
+    from heedful.model.weights import Pretrained, load, open_checkpoint
+    from heedful.model.weights.checkpoint import Checkpoint
+    from heedful.model.weights.huggingface import write_folder
 except ModuleNotFoundError as _error:
     if str(_error.name).startswith("heedful"):
         raise

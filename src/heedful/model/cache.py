@@ -24,7 +24,7 @@ BLOCK = 16
 class Cache:
     """The keys and values of a batch of sequences, for every layer.
 
-    >>> from heedful.model.presets import preset
+    >>> from heedful.model.config import preset
     >>> cache = Cache(preset("tiny"), batch=2, padding=[0, 3])
     >>> tuple(cache.keys.shape), cache.room
     ((2, 2, 2, 128, 16), 128)
@@ -154,7 +154,7 @@ class Cache:
         The last of them take the places of those that go, so that dropping one row costs the
         copy of one row, however large the batch is.
 
-        >>> from heedful.model.presets import preset
+        >>> from heedful.model.config import preset
         >>> Cache(preset("tiny"), batch=5).keep([0, 2, 4])
         [0, 4, 2]
         """

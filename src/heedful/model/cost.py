@@ -34,7 +34,7 @@ BYTES: dict[Precision, int] = {"float64": 8, "float32": 4, "float16": 2, "bfloat
 def parameter_count(config: DecoderConfig) -> int:
     """Return the number of trained numbers.
 
-    >>> from heedful.model.presets import PRESETS
+    >>> from heedful.model.config import PRESETS
     >>> f"{parameter_count(PRESETS['gpt2']):,}"
     '124,439,808'
     """
@@ -97,7 +97,7 @@ class TrainingMemory(Record):
 def training_memory(config: DecoderConfig, tokens: int) -> TrainingMemory:
     """Return the memory of a training step with so many tokens, without dropout.
 
-    >>> from heedful.model.presets import PRESETS
+    >>> from heedful.model.config import PRESETS
     >>> memory = training_memory(PRESETS["a5"], 64 * 128)
     >>> round(memory.weights / 2**20), round(memory.kept / 2**20)
     (12, 538)

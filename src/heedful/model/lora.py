@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from heedful.errors import ConfigError, InputError
-from heedful.model.blocks import Block
-from heedful.model.decoder import Decoder
+from heedful.model.decoder import Block, Decoder
 
 
 class LowRank(nn.Module):
@@ -63,7 +62,7 @@ def add_lora(decoder: Decoder, rank: int, *, alpha: float | None = None, seed: i
 
     `alpha` of None is twice the rank. The same seed gives the same A.
 
-    >>> from heedful.model.presets import preset
+    >>> from heedful.model.config import preset
     >>> decoder = Decoder(preset("tiny"), seed=0)
     >>> add_lora(decoder, rank=4)
     >>> trained_count(decoder) < sum(p.numel() for p in decoder.parameters()) / 4

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.attention import softmax
-from heedful.model.sight import Sight
+from heedful.model.masks import Sight
 from heedful.records import Record
 
 

@@ -20,7 +20,7 @@ from heedful.data.phrasebook import phrasebook
 from heedful.data.reading import Reading, read_corpora
 from heedful.data.splits import split
 from heedful.errors import ConfigError, InputError
-from heedful.model.settings import Settings
+from heedful.settings import Settings
 
 
 class TextData(Settings):

@@ -99,7 +99,7 @@ def estimate(
 ) -> StepEstimate:
     """Estimate a step in which every rank computes `tokens` tokens, in rows of the context.
 
-    >>> from heedful.model.presets import preset
+    >>> from heedful.model.config import preset
     >>> eight = estimate(preset("gpt2"), Fleet(), strategy="ddp")
     >>> f"{eight.state_bytes / 1e9:.2f} GB, {eight.traffic_bytes / 1e9:.2f} GB sent"
     '1.99 GB, 0.87 GB sent'

@@ -22,9 +22,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from heedful.errors import ConfigError, InputError
-from heedful.model.config import DecoderConfig
-from heedful.model.presets import preset
-from heedful.model.settings import Settings
+from heedful.model.config import DecoderConfig, preset
+from heedful.settings import Settings
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Momentum = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -90,7 +89,7 @@ class Compute(Settings):
 class TrainingConfig(Settings):
     """One training, completely.
 
-    >>> from heedful.model.presets import preset
+    >>> from heedful.model.config import preset
     >>> TrainingConfig(model=preset("tiny"), steps=1_000).schedule.kind
     'cosine'
     """

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from heedful.model import Decoder
-from heedful.model.blocks import Block
-from heedful.model.sight import causal_mask
+from heedful.model.decoder import Block
+from heedful.model.masks import causal_mask
 from heedful.training.randomness import Stream
 
 LEVELS = 2**16

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heedful.errors import InputError, RunError
 from heedful.model import Decoder, DecoderConfig
-from heedful.model.safetensors_files import read_json
+from heedful.model.weights.huggingface import read_json
 from heedful.training import checkpoint
 from heedful.training.folder import RunFolder
 

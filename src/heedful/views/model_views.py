@@ -11,8 +11,8 @@ from heedful.records import Record
 from heedful.views.terminal import number, table
 
 if TYPE_CHECKING:
-    from heedful.model.inspection import ModelInfo, Verification
-    from heedful.model.published import Fetched
+    from heedful.model.weights.checkpoint import ModelInfo, Verification
+    from heedful.model.weights.published import Fetched
     from heedful.studies.exporting import Export
 else:  # these records live beside torch, without which the report must work
     Export = Fetched = ModelInfo = Verification = Record

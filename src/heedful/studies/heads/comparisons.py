@@ -35,7 +35,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.model import Decoder
-from heedful.model.blocks import Block
+from heedful.model.decoder import Block
 from heedful.records import Record, Word
 from heedful.stats import Estimate
 from heedful.studies.heads.order import OrderTest

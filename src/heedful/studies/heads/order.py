@@ -23,7 +23,7 @@ from torch import Tensor
 
 from heedful.attention import Equivariance, permutation_equivariance
 from heedful.model import Decoder, parameter_count
-from heedful.model.sight import look
+from heedful.model.masks import look
 from heedful.model.trace import Notes
 from heedful.records import Record
 from heedful.stats import Estimate

@@ -48,7 +48,7 @@ from torch import Tensor
 from heedful.attention.design.hull import rounding_of, separate
 from heedful.attention.design.vertices import Points, copyable, leads_of
 from heedful.model import Decoder
-from heedful.model.blocks import Block
+from heedful.model.decoder import Block
 from heedful.records import Record
 from heedful.tokenization import Tokenizer
 

@@ -30,7 +30,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from heedful.model import Decoder, LayerTrace
-from heedful.model.blocks import Block, SelfAttention
+from heedful.model.decoder import Block, SelfAttention
 from heedful.records import Record
 from heedful.stats import Estimate
 from heedful.studies.heads.sample import Row, Sample

@@ -22,7 +22,7 @@ from heedful.model.config import (
     Norm,
     Rotary,
 )
-from heedful.model.settings import Settings
+from heedful.settings import Settings
 from heedful.studies.knowledge.corruption import Spans
 from heedful.training.config import Compute, Optimiser, Schedule, TrainingConfig
 

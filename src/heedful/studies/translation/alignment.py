@@ -25,7 +25,7 @@ import torch
 from jaxtyping import Float
 
 from heedful.errors import InputError
-from heedful.generation.generate import evaluating
+from heedful.generation.decoding import evaluating
 from heedful.records import Record
 from heedful.studies.translation.translator import (
     Hypothesis,

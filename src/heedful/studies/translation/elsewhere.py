@@ -17,7 +17,7 @@ from heedful.errors import InputError
 from heedful.files import sha256_of
 from heedful.model import Checkpoint, Decoder, open_checkpoint, parameter_count
 from heedful.model.lora import add_lora, merge_lora, trained_count
-from heedful.model.published import PUBLISHED, cached_path
+from heedful.model.weights.published import PUBLISHED, cached_path
 from heedful.studies.translation.arms import Workshop, development_feed
 from heedful.studies.translation.format import TranslationFormat
 from heedful.studies.translation.records import ELSEWHERE

@@ -16,8 +16,8 @@ from typing import Literal
 from heedful.data.phrasebook import keyboard
 from heedful.errors import ConfigError, InputError, RunError
 from heedful.files import write_json
-from heedful.model.safetensors_files import read_json
-from heedful.model.settings import Settings
+from heedful.model.weights.huggingface import read_json
+from heedful.settings import Settings
 from heedful.studies.text_training import BEGIN, BETWEEN, END
 from heedful.tokenization import Tokenizer
 

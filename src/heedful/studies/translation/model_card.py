@@ -13,7 +13,7 @@ from typing import Any
 from heedful.errors import RunError
 from heedful.files import write_atomic
 from heedful.model import DecoderConfig, parameter_count
-from heedful.model.safetensors_files import read_json
+from heedful.model.weights.huggingface import read_json
 from heedful.studies.translation.format import FILE, TranslationFormat
 
 CARD = "MODEL_CARD.md"

@@ -7,7 +7,7 @@ from typing import Any
 
 from heedful.errors import HeedfulError, InputError
 from heedful.model import Decoder, load
-from heedful.model.safetensors_files import read_json
+from heedful.model.weights.huggingface import read_json
 from heedful.studies.text_training import TextTraining, prepare
 from heedful.studies.translation.format import FILE, TranslationFormat
 from heedful.tokenization import Tokenizer

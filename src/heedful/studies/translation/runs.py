@@ -21,7 +21,7 @@ import torch
 
 from heedful.files import sha256, write_json
 from heedful.model import Decoder, write_folder
-from heedful.model.settings import Settings
+from heedful.settings import Settings
 from heedful.studies.translation.corpora import TestSet
 from heedful.studies.translation.format import FILE, TranslationFormat
 from heedful.studies.translation.records import CurvePoint, Sample

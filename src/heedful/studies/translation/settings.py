@@ -21,7 +21,7 @@ from heedful.model.config import (
     Norm,
     Rotary,
 )
-from heedful.model.settings import Settings
+from heedful.settings import Settings
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 

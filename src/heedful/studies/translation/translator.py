@@ -19,9 +19,9 @@ import torch
 
 from heedful.errors import InputError
 from heedful.generation import Beams, Continuation, FastStep
-from heedful.generation.generate import continuations, evaluating
+from heedful.generation.decoding import continuations, evaluating
+from heedful.generation.fast import Precision
 from heedful.generation.methods import GREEDY, Method
-from heedful.generation.products import Precision
 from heedful.generation.prompts import Prompts
 from heedful.model import Decoder
 from heedful.records import Record

@@ -14,19 +14,123 @@ are stacked as if they were several tokens, and need no copies of the keys.
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from heedful.errors import InputError
 from heedful.generation.kernels import Kernels, kernels_for
-from heedful.generation.products import Map, Precision, product
 from heedful.model import Cache, Decoder
-from heedful.model.blocks import ACTIVATIONS, Block
 from heedful.model.config import Alibi, Rotary, Sinusoidal
-from heedful.model.turning import Turn, alibi_slopes, sinusoidal_table
+from heedful.model.decoder import ACTIVATIONS, Block
+from heedful.model.masks import Sight, look
+from heedful.model.rotary import Turn, alibi_slopes, sinusoidal_table
+
+Precision = Literal["float32", "int8"]
+"""How weights are kept: as they are, or rounded to 8 bits."""
+Map: TypeAlias = Callable[[Tensor], Tensor]
+"""From (rows, inputs) to (rows, outputs)."""
+BLOCKS = 8
+"""Into how many products a matrix is cut for one row; two already use two cores."""
+
+
+def product(weight: Tensor, bias: Tensor | None, precision: Precision = "float32") -> Map:
+    """Return x ↦ x Wᵀ + b for W of shape (outputs, inputs), as it is now.
+
+    One row reads every weight once and computes little: the speed is that of memory. Libraries
+    have a kernel for "matrix times vector" which often keeps a single core busy; the same matrix
+    cut into blocks of rows is a batch of small products, which all cores share, without a copy.
+    Many rows compute more than they read: there the weights are packed once into the order in
+    which oneDNN's kernels read them, where torch was built with it.
+
+    `int8` rounds each row of W to 8-bit numbers with one scale, and the inputs on their way in:
+    faster, and no longer exact.
+
+    >>> double = product(torch.eye(3) * 2, None)
+    >>> double(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[2., 4., 6.]])
+    """
+    weight = weight.detach().contiguous()
+    bias = None if bias is None else bias.detach()
+    if precision == "int8":
+        return _rounded(weight, bias)
+    by_blocks, many = _in_blocks(weight, bias), None
+
+    def apply(x: Tensor) -> Tensor:
+        nonlocal many
+        if x.shape[0] == 1:
+            return by_blocks(x)
+        if many is None:  # packing copies the weights: only when it is needed
+            many = _packed(weight, bias)
+        return many(x)
+
+    return apply
+
+
+def _in_blocks(weight: Tensor, bias: Tensor | None) -> Map:
+    outputs, inputs = weight.shape
+    even = outputs - outputs % BLOCKS
+    if even == 0 or weight.device.type != "cpu":
+        return lambda x: functional.linear(x, weight, bias)
+    blocks = weight[:even].view(BLOCKS, even // BLOCKS, inputs)
+    shifts = None if bias is None else bias[:even].view(BLOCKS, even // BLOCKS, 1)
+    rest = weight[even:], None if bias is None else bias[even:]
+
+    def apply(x: Tensor) -> Tensor:
+        # One column a block, written as a transposed row: of the two ways to describe the same
+        # memory, MKL is several times slower with the other.
+        column = x.as_strided((BLOCKS, inputs, 1), (0, 1, inputs))
+        if shifts is None:
+            made = torch.bmm(blocks, column).view(1, even)
+        else:
+            made = torch.baddbmm(shifts, blocks, column).view(1, even)
+        return made if even == outputs else torch.cat([made, functional.linear(x, *rest)], dim=1)
+
+    return apply
+
+
+def _packed(weight: Tensor, bias: Tensor | None) -> Map:
+    if not _can_pack(weight):
+        return lambda x: functional.linear(x, weight, bias)
+    linear: Any = torch.ops.mkldnn._linear_pointwise.default
+    packed = torch.ops.mkldnn._reorder_linear_weight(weight, 32)
+    return lambda x: linear(x, packed, bias, "none", [], "")
+
+
+def _can_pack(weight: Tensor) -> bool:
+    # These operators are the ones that torch.compile emits for linear layers on CPUs; they
+    # are not in torch's public interface, so their absence must not hurt.
+    return (
+        weight.device.type == "cpu"
+        and weight.dtype == torch.float32
+        and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+        and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
+    )
+
+
+def _rounded(weight: Tensor, bias: Tensor | None) -> Map:
+    if weight.device.type != "cpu" or weight.dtype != torch.float32:
+        raise InputError(
+            "precision",
+            f"is int8 for weights of {weight.dtype} on {weight.device.type}",
+            expected="int8 is made from float32 weights on a CPU",
+        )
+    scales = weight.abs().amax(dim=1).double().clamp(min=torch.finfo(torch.float32).tiny) / 127
+    zeros = torch.zeros(len(weight), dtype=torch.int64)
+    with warnings.catch_warnings():
+        # torch announces that these tensors will go one day; pyproject.toml bounds its version.
+        warnings.simplefilter("ignore")
+        rounded = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
+        packed = torch.ops.quantized.linear_prepack(rounded, bias)
+    linear: Any = torch.ops.quantized.linear_dynamic.default
+    return lambda x: linear(x, packed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,3 +388,50 @@ def _rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     """Return w · x / √(mean x² + ε), in fewer operations than torch's own."""
     length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     return x * torch.rsqrt(length.square_().div_(x.shape[-1]).add_(eps)) * weight
+
+
+@torch.inference_mode()
+def read(
+    step: FastStep, tokens: Int[Tensor, "rows time"], cache: Cache
+) -> Float[Tensor, "rows vocabulary"]:
+    """Return the logits after the last token of each row; the cache receives all of them."""
+    rows, time = tokens.shape
+    cache.check(rows, time, training=False)
+    sight = look(step.config, tokens, None, cache, step.embedding.dtype)
+    mask, causal = sight.kernel_mask, sight.causal
+    stream = step.embedded(tokens, sight.places).flatten(0, 1)
+    for number, layer in enumerate(step.layers):
+        seen = layer.attention_norm(stream) if step.before else stream
+        queries, keys, values = _projected(step, layer, seen, sight, rows)
+        all_keys, all_values = cache.extend(number, keys, values)
+        if number + 1 == len(step.layers):
+            queries, stream = queries[:, :, -1:], stream.view(rows, time, -1)[:, -1]
+            mask, causal = (None if mask is None else mask[..., -1:, :]), False
+        heads = functional.scaled_dot_product_attention(
+            queries,
+            all_keys,
+            all_values,
+            attn_mask=mask,
+            is_causal=causal,
+            scale=1.0,  # the queries of a FastStep are scaled already
+            enable_gqa=queries.shape[1] != keys.shape[1],
+        )
+        stream = step.after(layer, stream, heads.transpose(1, 2).reshape(len(stream), -1))
+    cache.advance(time)
+    return step.logits(stream)
+
+
+def _projected(
+    step: FastStep, layer: Layer, seen: Tensor, sight: Sight, rows: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return queries, keys and values, each (rows, heads, time, width)."""
+    heads, kv_heads = step.config.attention.heads, step.config.kv_heads
+    vectors = layer.qkv(seen).view(rows, -1, heads + 2 * kv_heads, step.config.head_width)
+    matched, values = vectors[:, :, : heads + kv_heads], vectors[:, :, heads + kv_heads :]
+    if layer.query_norm is not None and layer.key_norm is not None:
+        scaled = layer.query_norm(matched[:, :, :heads]), layer.key_norm(matched[:, :, heads:])
+        matched = torch.cat(scaled, dim=2)
+    if sight.turn is not None:
+        matched = sight.turn(matched)
+    queries, keys = matched[:, :, :heads], matched[:, :, heads:]
+    return queries.transpose(1, 2), keys.transpose(1, 2), values.transpose(1, 2)

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from heedful.errors import ConfigError, InputError
-from heedful.model.checkpoint import Checkpoint, Entry, Source
 from heedful.model.config import Attention, DecoderConfig, FeedForward, Norm, Rotary
-from heedful.model.slots import LLAMA, slots_of
+from heedful.model.weights.checkpoint import Checkpoint, Entry, Source
+from heedful.model.weights.families import LLAMA, slots_of
 from heedful.tokenization import Tokenizer, from_llama2c
 
 HEADER = struct.Struct("<7i")

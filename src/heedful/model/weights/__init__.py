@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 import torch
 
 from heedful.errors import InputError
-from heedful.model.checkpoint import Checkpoint
 from heedful.model.decoder import Decoder
-from heedful.model.folder import open_folder
-from heedful.model.gguf_model import open_gguf
-from heedful.model.llama2c import looks_like_llama2c, open_llama2c
-from heedful.model.published import PUBLISHED, cached_path
+from heedful.model.weights.checkpoint import Checkpoint
+from heedful.model.weights.gguf import open_gguf
+from heedful.model.weights.huggingface import open_folder
+from heedful.model.weights.llama2c import looks_like_llama2c, open_llama2c
+from heedful.model.weights.published import PUBLISHED, cached_path
 from heedful.tokenization import Tokenizer
 
 Kind = Literal["folder", "gguf", "llama2c"]

@@ -25,9 +25,9 @@ from torch import Tensor
 
 from heedful.files import sha256, user_cache
 from heedful.model import Cache
-from heedful.model.turning import Turn
+from heedful.model.rotary import Turn
 
-SOURCE = Path(__file__).with_suffix(".cpp")
+SOURCE = Path(__file__).with_name("kernels.cpp")
 SWITCH = "HEEDFUL_KERNELS"
 """An environment variable: `off` does without."""
 COMPILERS = ("c++", "g++", "clang++")

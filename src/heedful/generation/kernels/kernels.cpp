@@ -3,7 +3,7 @@
 // One token a row leaves little to compute between two products, and torch would spend it on
 // a dozen small operations that each walk over memory and wait for all cores. These functions
 // are the same equations with everything at hand: the rows of a batch are shared among
-// threads, and each number is read once. `kernels.py` compiles this file, and gives it tensors.
+// threads, and each number is read once. `__init__.py` compiles this file, and gives it tensors.
 //
 // Every array is float, and its innermost axis is contiguous.
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from heedful.errors import InputError
 from heedful.model.cache import Cache
 from heedful.model.config import Alibi, DecoderConfig, Rotary
-from heedful.model.turning import Turn, alibi_slopes
+from heedful.model.rotary import Turn, alibi_slopes
 
 
 @dataclass(frozen=True, eq=False)
