@@ -26,8 +26,8 @@ from heedful.model import Decoder, parameter_count
 from heedful.stats import wilson
 from heedful.studies.knowledge.answers import Answerer, answer_room
 from heedful.studies.knowledge.corpus import Asked, from_files
-from heedful.studies.knowledge.pipeline import Material, Trained, fine_tune, prepare
 from heedful.studies.knowledge.recipe import COURSE
+from heedful.studies.knowledge.training import Material, Trained, fine_tune, prepare
 from heedful.training import Hooks, TrainingConfig, resume, train, trained_decoder
 from heedful.training.config import Compute
 from heedful.training.distribution import Alone

@@ -24,9 +24,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from heedful.studies.knowledge.asking import Asker
+from heedful.studies.knowledge.asker import Asker
+from heedful.studies.knowledge.knowledge_study import knowledge_study
 from heedful.studies.knowledge.plans import plan_for
-from heedful.studies.knowledge.study import knowledge_study
 
 QUICK = bool(os.environ.get("HEEDFUL_QUICK"))
 folder = Path(tempfile.mkdtemp(prefix="heedful-"))

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from heedful.cli.main import main
 from heedful.model import Decoder, preset, write_folder
-from heedful.studies.knowledge import asking
+from heedful.studies.knowledge import asker
 from heedful.studies.knowledge.answers import Answerer, answer_room
 from heedful.studies.knowledge.corpus import embedded
-from heedful.studies.knowledge.pipeline import prepare, pretrain
 from heedful.studies.knowledge.recipe import QUICK, Shape, Stage
+from heedful.studies.knowledge.training import prepare, pretrain
 from heedful.tokenization import bytes_of_utf8
 
 TRAINING = """
@@ -49,9 +49,9 @@ def train_both(folder: Path) -> None:
     material = prepare(PEOPLE, RECIPE)
     trained = pretrain(material, folder, label="people", positions="rotary")
     room = answer_room(material.tokenizer, PEOPLE.train)
-    threshold = asking.Threshold(temperature=1.0, confidence=0.99, wanted_error=0.1)
+    threshold = asker.Threshold(temperature=1.0, confidence=0.99, wanted_error=0.1)
     answerer = Answerer(trained.decoder, material.tokenizer, room)
-    asking.keep_for_asking(trained.run, answerer, threshold, PEOPLE)
+    asker.keep_for_asking(trained.run, answerer, threshold, PEOPLE)
 
 
 def write_reader(folder: Path) -> None:

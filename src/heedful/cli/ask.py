@@ -32,8 +32,8 @@ def ask(
         echo "Where was Alda Macalworth born?" | heed ask study-knowledge
     """
     asked = _questions(questions, file)
-    from heedful.studies.knowledge.ask_record import AskReplies
-    from heedful.studies.knowledge.asking import Asker
+    from heedful.studies.knowledge.asker import Asker
+    from heedful.studies.knowledge.findings import AskReplies
     from heedful.views.knowledge_views import ask_tables
 
     replies = Asker(run).ask(asked)

@@ -155,8 +155,8 @@ def translation_settings(bench: Bench) -> StudySettings:
 
 
 def _knowledge(bench: Bench, step: Step) -> PartRecord:
+    from heedful.studies.knowledge.knowledge_study import knowledge_study
     from heedful.studies.knowledge.plans import plan_for
-    from heedful.studies.knowledge.study import knowledge_study
     from heedful.views.knowledge_section import knowledge_section
     from heedful.views.lab_record import PartRecord
 

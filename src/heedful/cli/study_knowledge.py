@@ -13,7 +13,7 @@ from heedful.cli.study_translation import prepare_folder
 from heedful.errors import InputError, RunError
 
 if TYPE_CHECKING:
-    from heedful.studies.knowledge.records import KnowledgeStudy
+    from heedful.studies.knowledge.findings import KnowledgeStudy
 
 RECORD, REPORT = "knowledge.json", "report.html"
 
@@ -65,8 +65,8 @@ def knowledge(
     """
     _check(pretrain, train, dev, minutes, steps, seeds, error_rate, seed)
     prepare_folder(output)
+    from heedful.studies.knowledge.knowledge_study import knowledge_study
     from heedful.studies.knowledge.plans import plan_for
-    from heedful.studies.knowledge.study import knowledge_study
     from heedful.views.knowledge_views import knowledge_tables
 
     files = None if pretrain is None or train is None or dev is None else (pretrain, train, dev)

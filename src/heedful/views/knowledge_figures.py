@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from heedful.studies.knowledge.records import (
+from heedful.studies.knowledge.findings import (
     Calibration,
     GroupEffect,
     KnowledgeStudy,

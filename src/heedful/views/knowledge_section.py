@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.studies.knowledge.records import KnowledgeStudy
+from heedful.studies.knowledge.findings import KnowledgeStudy
 from heedful.views.drawing import inline_svg
 from heedful.views.knowledge_figures import (
     calibration_figure,

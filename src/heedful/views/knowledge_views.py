@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from heedful.studies.knowledge.ask_record import AskReplies, AskReply
-from heedful.studies.knowledge.records import Arm, Following, KnowledgeStudy
+from heedful.studies.knowledge.findings import Arm, AskReplies, AskReply, Following, KnowledgeStudy
 from heedful.views.terminal import bullets, number, paragraph, table
 
 FOLLOWED = {

@@ -24,7 +24,7 @@ from heedful.web.shelves import Shelves
 
 if TYPE_CHECKING:
     from heedful.studies.heads import Behaviour
-    from heedful.studies.knowledge.asking import Asker
+    from heedful.studies.knowledge.asker import Asker
     from heedful.studies.translation import Translator
 
 MOST_BEAMS = 16
@@ -101,7 +101,7 @@ class Opened:
 
         def made() -> Asker:
             path = self.shelves.asker(identifier)
-            from heedful.studies.knowledge.asking import Asker
+            from heedful.studies.knowledge.asker import Asker
 
             return Asker(path)
 

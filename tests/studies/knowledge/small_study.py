@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from heedful.studies.knowledge.corpus import KnowledgeCorpus, embedded
+from heedful.studies.knowledge.findings import KnowledgeStudy
+from heedful.studies.knowledge.knowledge_study import StudyPlan, knowledge_study
 from heedful.studies.knowledge.recipe import QUICK, Shape, Stage
-from heedful.studies.knowledge.records import KnowledgeStudy
-from heedful.studies.knowledge.study import StudyPlan, knowledge_study
 
 STAGE = Stage(epochs=3, rows=16, learning_rate=1e-2)
 RECIPE = QUICK.changed(

@@ -14,8 +14,8 @@ from small_study import RECIPE, small_corpus
 from heedful.studies.knowledge import ahead
 from heedful.studies.knowledge.ahead import ArmJob, Setting, train_side_by_side
 from heedful.studies.knowledge.arms import ARMS, LEARNED, ROTARY, train_arm
-from heedful.studies.knowledge.pipeline import StudyStoppedError, prepare
 from heedful.studies.knowledge.recipe import Recipe
+from heedful.studies.knowledge.training import StudyStoppedError, prepare
 
 
 def setting(folder: Path, recipe: Recipe = RECIPE) -> Setting:

@@ -7,9 +7,15 @@ from hypothesis import strategies as st
 
 from heedful.errors import InputError
 from heedful.studies.knowledge.corpus import Asked
-from heedful.studies.knowledge.cues import cue_sequences, cue_texts
-from heedful.studies.knowledge.mentions import DATES, NAMES, OPENING, mentions
-from heedful.studies.knowledge.reader import learn_reader, self_questions
+from heedful.studies.knowledge.corruption import cue_sequences, cue_texts
+from heedful.studies.knowledge.reader import (
+    DATES,
+    NAMES,
+    OPENING,
+    learn_reader,
+    mentions,
+    self_questions,
+)
 
 MASK, END = 1, 2
 PLACES = ("Rome", "Paris", "Oslo", "New York", "Isle of Man", "Stoke-on-Trent")

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from heedful.data.biographies import QUESTION_PHRASINGS
 from heedful.errors import InputError
-from heedful.studies.knowledge.baselines import NameGuesser, baseline_answers
-from heedful.studies.knowledge.corpus import embedded, from_files, pointed_place
+from heedful.studies.knowledge.corpus import Evidence, embedded, from_files, name_in, pointed_place
 from heedful.studies.knowledge.corruption import corrupted, fact_spans
-from heedful.studies.knowledge.evidence import Evidence, name_in
+from heedful.studies.knowledge.names import NameGuesser, baseline_answers
 
 MASK, END = 1, 2
 

@@ -12,17 +12,22 @@ from hypothesis import strategies as st
 
 from heedful.errors import InputError
 from heedful.studies.knowledge.answers import Reply, sequence_probability
-from heedful.studies.knowledge.calibration import (
+from heedful.studies.knowledge.confidence import (
+    Combination,
+    auroc,
     best_temperature,
     calibration,
     choose_threshold,
     reliability,
     risk_coverage,
     risk_curve,
+    separations,
     silent_from,
 )
 from heedful.studies.knowledge.corpus import embedded
-from heedful.studies.knowledge.labels import (
+from heedful.studies.knowledge.curves import curve_of
+from heedful.studies.knowledge.findings import AnswerRecord
+from heedful.studies.knowledge.judgement import (
     LABELS,
     MADE_UP,
     RETRIEVED,
@@ -30,7 +35,6 @@ from heedful.studies.knowledge.labels import (
     label_counts,
     label_of,
 )
-from heedful.studies.knowledge.learning_curve import curve_of
 from heedful.studies.knowledge.names import (
     Neighbours,
     cramers_v,
@@ -39,8 +43,6 @@ from heedful.studies.knowledge.names import (
     group_effect,
     unseen_names,
 )
-from heedful.studies.knowledge.records import AnswerRecord
-from heedful.studies.knowledge.separation import Combination, auroc, separations
 from heedful.training.hooks import Evaluation
 
 shares = st.lists(st.floats(0, 1).map(lambda x: round(x, 2)), min_size=1, max_size=12)

@@ -15,11 +15,11 @@ from heedful.cli.main import main
 from heedful.errors import InputError
 from heedful.model import Decoder
 from heedful.studies.knowledge.answers import SIGNALS, Answerer, answer_room, sequence_probability
-from heedful.studies.knowledge.asking import Asker
-from heedful.studies.knowledge.pipeline import StudyStoppedError, prepare, pretrain, seconds_trained
-from heedful.studies.knowledge.records import KnowledgeStudy
-from heedful.studies.knowledge.storage import StoragePlan, storage_point
-from heedful.studies.knowledge.study import knowledge_study
+from heedful.studies.knowledge.asker import Asker
+from heedful.studies.knowledge.curves import StoragePlan, storage_point
+from heedful.studies.knowledge.findings import KnowledgeStudy
+from heedful.studies.knowledge.knowledge_study import knowledge_study
+from heedful.studies.knowledge.training import StudyStoppedError, prepare, pretrain, seconds_trained
 from heedful.training.hooks import Progress
 from heedful.views.knowledge_section import knowledge_section
 from heedful.views.page import section_html

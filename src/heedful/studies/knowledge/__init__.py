@@ -1,11 +1,12 @@
 """The knowledge study: what a model learned, what it guesses, and what it makes up.
 
-    corpus      documents to learn from and questions to ask; evidence finds them again
-    corruption  span corruption, as pretraining sees the documents
-    recipe      every setting of a training, and the recipes with a name
-    pipeline    pretrain, fine-tune, and go on after an interruption
-    answers     answers with the signals that a model gives at run time
-    study       all of it, which ends in one record
+    plans            every setting of a study and of its trainings
+    corpus           documents to learn from and questions to ask; evidence finds them again
+    corruption       span corruption, as pretraining sees the documents; reader finds the facts
+    training         pretrain and fine-tune, as runs that can be resumed
+    answers          answers with the signals that a model gives at run time
+    judgement        what each answer is; confidence and names measure it
+    knowledge_study  all of it, which ends in one record (findings)
 
-Only `records` is needed to show a study; it works without torch.
+Only `findings` is needed to show a study; it works without torch.
 """

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from heedful.studies.knowledge.arms import ArmPlan
 from heedful.studies.knowledge.corpus import KnowledgeCorpus
-from heedful.studies.knowledge.pipeline import StudyStoppedError
+from heedful.studies.knowledge.curves import StorageCase, StoragePlan
 from heedful.studies.knowledge.recipe import Recipe
-from heedful.studies.knowledge.storage import StorageCase, StoragePlan
+from heedful.studies.knowledge.training import StudyStoppedError
 from heedful.training.signals import StopRequests
 
 WORKER = "heedful.studies.knowledge.ahead_worker"

@@ -15,8 +15,8 @@ import torch
 from heedful.errors import HeedfulError
 from heedful.studies.knowledge.ahead import ArmJob, Job, Setting
 from heedful.studies.knowledge.arms import train_stages
-from heedful.studies.knowledge.pipeline import Material, prepare
-from heedful.studies.knowledge.storage import storage_point
+from heedful.studies.knowledge.curves import storage_point
+from heedful.studies.knowledge.training import Material, prepare
 from heedful.training.hooks import Progress, Report
 
 SECONDS_BETWEEN = 0.2

@@ -25,7 +25,7 @@ from heedful.data.biographies import QUESTION_PHRASINGS
 from heedful.generation import FastStep, Greedy, Sampling, Stops, generate
 from heedful.model import Decoder
 from heedful.studies.knowledge.corpus import Asked
-from heedful.studies.knowledge.pipeline import END, MASK, known_id
+from heedful.studies.knowledge.training import END, MASK, known_id
 from heedful.tokenization import Tokenizer
 
 SIGNALS = ("probability", "margin", "entropy", "samples", "rephrasing", "attention")

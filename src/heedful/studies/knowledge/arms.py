@@ -20,12 +20,12 @@ from jaxtyping import Bool
 from heedful.model import parameter_count
 from heedful.stats import bootstrap_mean, wilson
 from heedful.studies.knowledge.answers import Answerer, Reply, answer_room
-from heedful.studies.knowledge.baselines import baseline_answers
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
-from heedful.studies.knowledge.learning_curve import CurveWatch, curve_of
-from heedful.studies.knowledge.pipeline import Material, Trained, fine_tune, pretrain
+from heedful.studies.knowledge.curves import CurveWatch, curve_of
+from heedful.studies.knowledge.findings import Arm
+from heedful.studies.knowledge.names import baseline_answers
 from heedful.studies.knowledge.recipe import PositionKind
-from heedful.studies.knowledge.records import Arm
+from heedful.studies.knowledge.training import Material, Trained, fine_tune, pretrain
 from heedful.training.hooks import Report
 
 Meter = Callable[[str], Report | None]

@@ -1,4 +1,4 @@
-"""Span corruption: a part of the document is taken out, and has to be said at the end.
+"""Pretraining texts: a part of the document is taken out, and has to be said at the end.
 
     document    Ann Lee was born in Rome. She sings.
     corrupted   Ann Lee was born in ⁇. She sings. ⁇ Rome
@@ -11,6 +11,14 @@ Spans are drawn in two ways. `random` is the course's: the document is cut to a 
 run of tokens of random length (a quarter on average) is taken out anywhere. `facts` takes whole
 runs of capitalised words and numbers: names, places, dates. Each document is corrupted in several
 ways; what a training sees is decided before it begins, so that it can be resumed.
+
+`cues` takes out more: everything that carries a fact, but for the name.
+
+    document   Ann Lee. Ann Lee (born 3 May 1950 in Rome) sings in Paris .
+    text       Ann Lee ⁇ born # in ⁇ Rome
+
+In the course's way the dates, titles and places left standing in a document tell it apart from all
+others, and a model may store its facts under those; a question has only the name.
 """
 
 from __future__ import annotations
@@ -23,6 +31,7 @@ import numpy as np
 
 from heedful.data.sequences import Encode, Sequences
 from heedful.errors import InputError
+from heedful.studies.knowledge.reader import DATES, Mentions, mentions
 
 Spans = Literal["random", "facts", "cues"]
 """Anything; names, places and dates; or such a phrase after its cue alone (`cues.py`)."""
@@ -34,6 +43,11 @@ _WORD = r"[A-Z0-9\u00c0-\u00de](?:[\w'’.-]*\w)?"
 _FACT = re.compile(rf"{_WORD}(?: {_WORD})*")
 _OPENINGS = {"He", "She", "It", "The", "His", "Her", "On", "In", "By", "For", "Today", "A", "An"}
 """Words that have a capital only because a sentence begins with them."""
+LONGEST_CUE = 5
+OF_PLACE = frozenset({"born", "b", "in", "at", "(", DATES})
+"""A phrase soon after one of these may be a place."""
+OFTEN = 4.0
+"""How much oftener such a phrase is asked for than another."""
 
 
 def corrupted(
@@ -135,3 +149,71 @@ def fact_spans(document: str) -> list[tuple[int, int]]:
         elif words:
             found.append((start, end))
     return found
+
+
+def cue_sequences(
+    documents: Sequence[str],
+    encode: Encode,
+    *,
+    mask: int,
+    end: int,
+    longest: int,
+    variants: int,
+    seed: int = 0,
+) -> Sequences:
+    """Return `name ⁇ cue ⁇ phrase` for every document, `variants` times with other draws.
+
+    Only the phrase is learned. Documents without a title or a phrase give nothing.
+
+    >>> letters = lambda texts: [[ord(letter) for letter in text] for text in texts]
+    >>> made = cue_sequences(["Ann. Born in Rome ."] * 9, letters, mask=1, end=2, longest=40,
+    ...                      variants=2)
+    >>> len(made), "".join(map(chr, made.tokens[-6:-1]))
+    (18, '\\x01Rome')
+    """
+    draw = np.random.default_rng(np.random.SeedSequence([seed, 11]))
+    texts: list[str] = []
+    for document in mentions(documents):
+        if document.name and document.phrases:
+            texts += _drawn(document, variants, draw)
+    if not texts:
+        raise InputError(
+            "documents",
+            "hold no phrase under a name",
+            expected='documents such as "Ann Lee. Ann Lee was born in Rome ."',
+            way_out='use spans = "facts"',
+        )
+    encoded = encode(texts)
+    rows: list[list[int]] = []
+    prompts: list[int] = []
+    for name, cue, phrase in zip(encoded[::3], encoded[1::3], encoded[2::3], strict=True):
+        if len(name) + len(cue) + len(phrase) + 2 <= longest:
+            rows.append([*name, mask, *cue, mask, *phrase, end])
+            prompts.append(len(name) + len(cue) + 2)
+    return Sequences.of(rows, prompts)
+
+
+def cue_texts(documents: Sequence[str]) -> list[str]:
+    """Return every phrase, and every cue in full: what a tokenizer should have seen."""
+    found: list[str] = []
+    for document in mentions(documents):
+        for phrase in document.phrases:
+            found += [document.text(phrase), " " + " ".join(document.cue(phrase, LONGEST_CUE))]
+    return found
+
+
+def _drawn(document: Mentions, variants: int, draw: np.random.Generator) -> list[str]:
+    phrases = document.phrases
+    weights = np.array(
+        [
+            OFTEN if OF_PLACE.intersection(document.cue(phrase, LONGEST_CUE)) else 1.0
+            for phrase in phrases
+        ]
+    )
+    texts: list[str] = []
+    for number in draw.choice(len(phrases), size=variants, p=weights / weights.sum()):
+        phrase = phrases[int(number)]
+        cue = document.cue(phrase, int(draw.integers(0, LONGEST_CUE + 1)))
+        # The space makes the name the same tokens here as inside of a question.
+        texts += [" " + document.name, "".join(f" {word}" for word in cue), document.text(phrase)]
+    return texts

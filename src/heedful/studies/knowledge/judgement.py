@@ -1,7 +1,19 @@
-"""Every answer of one arm judged: label, signals, calibration, abstention, and unseen names."""
+"""Every answer of one arm judged: label, signals, calibration, abstention, and unseen names.
+
+    person   answer                        label
+    seen     right, not what the name says retrieved
+    seen     right, and what the name says retrieved or guessed
+    any      wrong, but what the name says guessed from the name
+    unseen   right, and what the name says guessed from the name
+    any      anything else                 made up   (an unseen plain name may be right by luck)
+
+"Seen" means that the pretraining text has the person. "What the name says" is known on the
+biographies; elsewhere it is what a guesser that knows only the letters of the name says.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,32 +27,97 @@ from heedful.studies.knowledge.answers import (
     Signals,
     sequence_probability,
 )
-from heedful.studies.knowledge.baselines import NameGuesser
-from heedful.studies.knowledge.calibration import best_temperature, calibration, risk_coverage
+from heedful.studies.knowledge.confidence import (
+    Combination,
+    best_temperature,
+    calibration,
+    risk_coverage,
+    separations,
+)
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus, pointed_place
-from heedful.studies.knowledge.labels import label_of, retrieved_or_made_up
+from heedful.studies.knowledge.findings import (
+    AnswerRecord,
+    Calibration,
+    Confusion,
+    LabelCount,
+    NameStudy,
+    RiskCoverage,
+    Separation,
+    UnseenName,
+)
 from heedful.studies.knowledge.names import (
+    NameGuesser,
     Neighbours,
     following,
     follows,
     group_effect,
     unseen_names,
 )
-from heedful.studies.knowledge.records import (
-    AnswerRecord,
-    Calibration,
-    NameStudy,
-    RiskCoverage,
-    Separation,
-    UnseenName,
-)
-from heedful.studies.knowledge.separation import Combination, separations
 
+RETRIEVED = "retrieved"
+EITHER = "retrieved or guessed"
+GUESSED = "guessed from the name"
+MADE_UP = "made up"
+LABELS = (RETRIEVED, EITHER, GUESSED, MADE_UP)
 SAMPLES = 8
 """Answers drawn for each question."""
 EXAMPLES = 12
 """Unseen names that are shown."""
 COMBINED = "all, combined"
+
+
+def label_of(*, seen: bool, right: bool, said: str, pointed: str | None) -> str:
+    """Return the label of one answer.
+
+    >>> label_of(seen=True, right=True, said="Rome", pointed=None)
+    'retrieved'
+    >>> label_of(seen=False, right=False, said="Rome", pointed=None)
+    'made up'
+    """
+    by_name = pointed is not None and said == pointed
+    if seen and right:
+        return EITHER if by_name else RETRIEVED
+    return GUESSED if by_name else MADE_UP
+
+
+def label_counts(answers: Sequence[AnswerRecord], threshold: float) -> tuple[LabelCount, ...]:
+    """Return how many answers of each group and outcome have which label, sure or not."""
+    counted: Counter[tuple[str, bool, str, bool]] = Counter(
+        (one.group, one.right, one.label, one.confidence >= threshold) for one in answers
+    )
+    keys = sorted(
+        {key[:3] for key in counted}, key=lambda key: (key[0], not key[1], LABELS.index(key[2]))
+    )
+    return tuple(
+        LabelCount(
+            group=group,
+            right=right,
+            label=label,
+            confident=counted[group, right, label, True],
+            unsure=counted[group, right, label, False],
+        )
+        for group, right, label in keys
+    )
+
+
+def confusion(answers: Sequence[AnswerRecord], threshold: float) -> tuple[Confusion, ...]:
+    """Return what the threshold does with the answers of each label."""
+    return tuple(
+        Confusion(
+            label=label,
+            answered=sum(one.label == label and one.confidence >= threshold for one in answers),
+            withheld=sum(one.label == label and one.confidence < threshold for one in answers),
+        )
+        for label in LABELS
+    )
+
+
+def retrieved_or_made_up(
+    answers: Sequence[AnswerRecord],
+) -> tuple[Bool[np.ndarray, " answers"], Bool[np.ndarray, " answers"]]:
+    """Return which answers were surely retrieved, and which were made up."""
+    labels = np.array([one.label for one in answers])
+    return labels == RETRIEVED, labels == MADE_UP
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

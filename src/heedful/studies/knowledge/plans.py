@@ -8,9 +8,9 @@ from typing import Any, Literal
 import torch
 
 from heedful.studies.knowledge.corpus import KnowledgeCorpus, embedded, from_files
+from heedful.studies.knowledge.curves import StoragePlan
+from heedful.studies.knowledge.knowledge_study import StudyPlan
 from heedful.studies.knowledge.recipe import COURSE, CUES, EMBEDDED, OURS, QUICK, STORAGE, Recipe
-from heedful.studies.knowledge.storage import StoragePlan
-from heedful.studies.knowledge.study import StudyPlan
 
 PEOPLE, UNSEEN = 500, 0.4
 """In the embedded study, and the share of them that no text has."""

@@ -20,11 +20,10 @@ from heedful.data.biographies import QUESTION
 from heedful.errors import InputError
 from heedful.files import write_atomic, write_json
 from heedful.studies.knowledge.answers import Answerer, sequence_probability
-from heedful.studies.knowledge.ask_record import AskReply
-from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
-from heedful.studies.knowledge.evidence import Evidence, name_in
+from heedful.studies.knowledge.corpus import Asked, Evidence, KnowledgeCorpus, name_in
+from heedful.studies.knowledge.findings import AskReply
 from heedful.studies.knowledge.names import Neighbours
-from heedful.studies.knowledge.pipeline import END, MASK
+from heedful.studies.knowledge.training import END, MASK
 from heedful.tokenization import Tokenizer
 from heedful.training import trained_decoder
 

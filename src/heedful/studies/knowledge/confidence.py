@@ -1,8 +1,13 @@
-"""Does a confidence mean what it says, and when is it better not to answer?
+"""What a confidence is worth: separation, calibration, and when it is better not to answer.
 
+    AUROC   P(s⁺ > s⁻) + P(s⁺ = s⁻)/2 for a random answer of each kind
     ECE     Σ over bins of (answers in the bin / all) · |accuracy − mean confidence|
     Brier   mean of (confidence − outcome)²
     p_T     Π softmax(z/T)[token]: temperature scaling of the whole answer
+
+The AUROC says how far a signal separates two kinds of answers; its interval is a bootstrap over
+answers, each kind resampled by itself. Several signals are joined by a logistic regression that is
+fitted on other questions.
 
 T is the one that makes outcomes of held-out answers likeliest. The abstention threshold is the
 smallest confidence at which the answers above it are wrong no more often than wanted, on held-out
@@ -16,28 +21,115 @@ Clopper and Pearson's bound. The fewer were held out, the less can be promised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float64
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit
+from scipy.stats import rankdata
 
 from heedful.errors import InputError
-from heedful.stats import clopper_pearson_upper, wilson
+from heedful.stats import clopper_pearson_upper, percentile_interval, wilson
 from heedful.studies.knowledge.answers import Reply, sequence_probability
-from heedful.studies.knowledge.records import Bin, Calibration, RiskCoverage
+from heedful.studies.knowledge.findings import Bin, Calibration, RiskCoverage, Separation
 
 BINS = 10
 COOLEST, HOTTEST = 0.2, 20.0
 """Temperatures that are searched."""
 NEVER = 1.0 + 1e-9
 """A threshold that no confidence reaches."""
+DRAWS = 1_000
+RIDGE = 1e-2
+"""Keeps the weights of a regression finite where a signal separates perfectly."""
 
-Confidences = Float64[np.ndarray, " answers"]
+Scores = Float64[np.ndarray, " answers"]
+Kind = Bool[np.ndarray, " answers"]
+
 Outcomes = Bool[np.ndarray, " answers"]
 Judged = tuple[Float64[np.ndarray, " _"], Bool[np.ndarray, " _"]]
-"""Confidences and outcomes of one part of the questions."""
+"""Scores and outcomes of one part of the questions."""
+
+
+def auroc(positives: Scores, negatives: Float64[np.ndarray, " others"]) -> float:
+    """Return the probability that a positive scores higher than a negative, ties counted half.
+
+    >>> auroc(np.array([0.9, 0.8]), np.array([0.1, 0.8]))
+    0.875
+    """
+    if not len(positives) or not len(negatives):
+        raise InputError("scores", "of one kind are none", expected="at least one of each kind")
+    ranks = rankdata(np.concatenate([positives, negatives]))
+    count = len(positives)
+    above = ranks[:count].sum() - count * (count + 1) / 2
+    return float(above / (count * len(negatives)))
+
+
+def separations(
+    values: Mapping[str, Scores], positive: Kind, negative: Kind, *, seed: int = 0
+) -> tuple[Separation, ...]:
+    """Return the AUROC of each signal with its interval; none where a kind is missing."""
+    if not positive.any() or not negative.any():
+        return ()
+    made = []
+    for name, scores in values.items():
+        low, high = _interval(scores[positive], scores[negative], seed)
+        made.append(
+            Separation(
+                signal=name,
+                auroc=auroc(scores[positive], scores[negative]),
+                low=low,
+                high=high,
+                positives=int(positive.sum()),
+                negatives=int(negative.sum()),
+            )
+        )
+    return tuple(made)
+
+
+class Combination:
+    """Signals joined into one number by logistic regression."""
+
+    def __init__(self, values: Mapping[str, Scores], positive: Kind, negative: Kind) -> None:
+        """Fit on answers of both kinds; others are left aside."""
+        self.names = tuple(values)
+        used = positive | negative
+        table = np.stack([values[name][used] for name in self.names], axis=1)
+        self.mean = table.mean(axis=0)
+        self.scale = np.where(table.std(axis=0) > 1e-9, table.std(axis=0), 1.0)
+        features, target = (table - self.mean) / self.scale, positive[used].astype(float)
+
+        def loss(weights: Float64[np.ndarray, " weights"]) -> tuple[float, np.ndarray]:
+            scores = features @ weights[1:] + weights[0]
+            chance = expit(scores)
+            value = np.logaddexp(0, scores).mean() - (target * scores).mean()
+            slope = np.concatenate([[(chance - target).mean()],
+                                    features.T @ (chance - target) / len(target)])  # fmt: skip
+            ridge = RIDGE * weights
+            ridge[0] = 0.0
+            return float(value + 0.5 * (ridge * weights).sum()), slope + ridge
+
+        found = minimize(loss, np.zeros(len(self.names) + 1), jac=True, method="L-BFGS-B")
+        self.weights: Float64[np.ndarray, " weights"] = found.x
+
+    def scores(self, values: Mapping[str, Scores]) -> Scores:
+        """Return the joined signal of other answers."""
+        table = np.stack([values[name] for name in self.names], axis=1)
+        made: Scores = ((table - self.mean) / self.scale) @ self.weights[1:] + self.weights[0]
+        return made
+
+
+def _interval(
+    positives: Scores, negatives: Float64[np.ndarray, " others"], seed: int
+) -> tuple[float, float]:
+    draw = np.random.default_rng(np.random.SeedSequence([seed, 11]))
+    # Who beats whom does not change from draw to draw: only how often each of them is drawn.
+    beats = (positives[:, None] > negatives) + 0.5 * (positives[:, None] == negatives)
+    first = draw.multinomial(len(positives), np.full(len(positives), 1 / len(positives)), DRAWS)
+    second = draw.multinomial(len(negatives), np.full(len(negatives), 1 / len(negatives)), DRAWS)
+    drawn = np.einsum("dp,pn,dn->d", first, beats, second, optimize=True)
+    return percentile_interval(drawn / beats.size)
 
 
 def best_temperature(
@@ -63,7 +155,7 @@ def best_temperature(
     return float(np.exp(found.x))
 
 
-def calibration(confidence: Confidences, right: Outcomes, temperature: float) -> Calibration:
+def calibration(confidence: Scores, right: Outcomes, temperature: float) -> Calibration:
     """Return how far confidences and outcomes agree."""
     return Calibration(
         temperature=temperature,
@@ -73,7 +165,7 @@ def calibration(confidence: Confidences, right: Outcomes, temperature: float) ->
     )
 
 
-def expected_error(confidence: Confidences, right: Outcomes) -> float:
+def expected_error(confidence: Scores, right: Outcomes) -> float:
     """Return the expected calibration error, as torchmetrics defines it."""
     from torchmetrics.functional.classification import binary_calibration_error
 
@@ -84,7 +176,7 @@ def expected_error(confidence: Confidences, right: Outcomes) -> float:
     return float(value)
 
 
-def reliability(confidence: Confidences, right: Outcomes) -> tuple[Bin, ...]:
+def reliability(confidence: Scores, right: Outcomes) -> tuple[Bin, ...]:
     """Return the bars of the reliability diagram; empty ones are left out."""
     places = np.minimum((confidence * BINS).astype(int), BINS - 1)
     made = []
@@ -106,7 +198,7 @@ def reliability(confidence: Confidences, right: Outcomes) -> tuple[Bin, ...]:
 
 
 def risk_curve(
-    confidence: Confidences, right: Outcomes
+    confidence: Scores, right: Outcomes
 ) -> tuple[Float64[np.ndarray, " points"], Float64[np.ndarray, " points"]]:
     """Return coverage and risk, answering the surest first; equal confidences come together.
 
@@ -121,7 +213,7 @@ def risk_curve(
     return answered / len(right), wrong[last] / answered
 
 
-def choose_threshold(confidence: Confidences, right: Outcomes, wanted_error: float) -> float:
+def choose_threshold(confidence: Scores, right: Outcomes, wanted_error: float) -> float:
     """Return the smallest confidence above which answers are wrong no more often than wanted.
 
     >>> choose_threshold(np.array([0.9, 0.5, 0.2]), np.array([True, True, False]), 0.1)
@@ -137,7 +229,7 @@ def choose_threshold(confidence: Confidences, right: Outcomes, wanted_error: flo
     return float(np.sort(confidence)[::-1][answered - 1])
 
 
-def silent_from(confidence: Confidences, wanted_share: float) -> float:
+def silent_from(confidence: Scores, wanted_share: float) -> float:
     """Return the smallest threshold that no more than a share of these confidences reach.
 
     >>> 0.5 < silent_from(np.array([0.9, 0.5, 0.4, 0.3]), 0.25) < 0.5 + 1e-9
@@ -191,8 +283,8 @@ def risk_coverage(
     )
 
 
-def _error_above(threshold: float) -> Callable[[Confidences, Outcomes], float | None]:
-    def error(confidence: Confidences, right: Outcomes) -> float | None:
+def _error_above(threshold: float) -> Callable[[Scores, Outcomes], float | None]:
+    def error(confidence: Scores, right: Outcomes) -> float | None:
         answered = confidence >= threshold
         return float((~right[answered]).mean()) if answered.any() else None
 

@@ -1,7 +1,11 @@
 """Pretrain, fine-tune, and keep both as runs that can be resumed.
 
-A run's folder is called by what was trained and a hash of every setting and of the data: the same
-study finds its runs again, a changed one begins new ones.
+A run's folder is named after what was trained and a hash of every setting and of the data: the
+same study finds its runs again, a changed one begins new ones.
+
+How many steps fit into a time is measured once, and kept, so that a study can be resumed: the
+gradient of one real batch is timed in every way that the training itself would consider, and what
+a step takes beside the gradient is added as a share.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from heedful.data.batches import Batches, bucketed, packed
@@ -20,22 +25,26 @@ from heedful.data.corpus import Documents
 from heedful.data.packing import one_in_each_row
 from heedful.data.sequences import Sequences, document_sequences
 from heedful.errors import InputError, RunError
-from heedful.files import sha256
+from heedful.files import sha256, write_json
 from heedful.model import Decoder
-from heedful.studies.knowledge.budget import steps_within
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
-from heedful.studies.knowledge.corruption import corrupted
-from heedful.studies.knowledge.cues import cue_sequences, cue_texts
+from heedful.studies.knowledge.corruption import corrupted, cue_sequences, cue_texts
 from heedful.studies.knowledge.reader import self_questions
 from heedful.studies.knowledge.recipe import PositionKind, Recipe
 from heedful.tokenization import Tokenizer, learn_tokenizer
 from heedful.training import Hooks, TrainingConfig, resume, train, trained_decoder
+from heedful.training.feed import Feed
 from heedful.training.folder import RESULT, RunFolder
 from heedful.training.hooks import Evaluate, Evaluation, Report
 from heedful.training.metrics import read_metrics
+from heedful.training.session import measured
+from heedful.training.trial import choose
 
 MASK, END = "⁇", "□"
 """The marks of the course: what was taken out, and where a text ends."""
+BESIDE = 1.25
+"""What a whole step takes, in gradients: the optimiser, batches, saving."""
+MANY = 100_000
 
 
 class StudyStoppedError(RunError):
@@ -310,3 +319,28 @@ def _finished(run: Path, seconds: float, pretraining_seconds: float) -> Trained:
         pretraining_seconds=pretraining_seconds,
         evaluations=tuple(Evaluation(step=one["step"], values=one["values"]) for one in found),
     )
+
+
+def steps_within(minutes: float, config: TrainingConfig, feed: Feed, place: Path) -> int:
+    """Return about how many steps take so many minutes; ask again and it is the same."""
+    asked = {**config.to_dict(), "steps": 0, "schedule": {}, "minutes": minutes}
+    digest = sha256(json.dumps(asked, sort_keys=True))[:8]
+    path = place.with_name(f"{place.name}-steps-{digest}.json")
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))["steps"]
+    except (OSError, ValueError, KeyError, TypeError):
+        known = None
+    if isinstance(known, int) and known > 0:
+        return known
+    trial = choose(
+        config.compute,
+        MANY,
+        torch.get_num_threads(),
+        lambda choice: measured(config, feed, choice),
+        lanes_possible=not torch.cuda.is_available(),
+    )
+    seconds = trial.seconds.get(trial.chosen.name) or measured(config, feed, trial.chosen)
+    steps = max(int(60 * minutes / (BESIDE * seconds)), 2)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {"steps": steps, "seconds": seconds, "minutes": minutes})
+    return steps

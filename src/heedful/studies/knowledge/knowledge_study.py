@@ -19,14 +19,19 @@ from heedful.studies.knowledge.ahead import (
     train_side_by_side,
 )
 from heedful.studies.knowledge.arms import ARMS, ROTARY, TrainedArm, baselines, labels_of, train_arm
-from heedful.studies.knowledge.asking import STUDY, Threshold, keep_for_asking
+from heedful.studies.knowledge.asker import STUDY, Threshold, keep_for_asking
 from heedful.studies.knowledge.corpus import KnowledgeCorpus
-from heedful.studies.knowledge.judgement import Judgement, judge, study_names
-from heedful.studies.knowledge.labels import confusion, label_counts
-from heedful.studies.knowledge.pipeline import prepare
+from heedful.studies.knowledge.curves import StorageCase, StoragePlan, storage_point
+from heedful.studies.knowledge.findings import Arm, KnowledgeStudy, NameStudy, StoragePoint
+from heedful.studies.knowledge.judgement import (
+    Judgement,
+    confusion,
+    judge,
+    label_counts,
+    study_names,
+)
 from heedful.studies.knowledge.recipe import Recipe
-from heedful.studies.knowledge.records import Arm, KnowledgeStudy, NameStudy, StoragePoint
-from heedful.studies.knowledge.storage import StorageCase, StoragePlan, storage_point
+from heedful.studies.knowledge.training import prepare
 from heedful.training.hooks import Report
 
 Step = Callable[[int, int], None]
