@@ -28,10 +28,8 @@ from typing import Any
 import numpy as np
 
 from heedful.claims.checker import Checker, CheckReport
-from heedful.claims.claim import Claim
-from heedful.claims.collection import catalog
 from heedful.claims.judge import judge
-from heedful.claims.sheet import Sheet, load_sheet
+from heedful.claims.sheet import Claim, Sheet, catalog, load_sheet
 
 SHEETS = 10
 RESULTS = Path(__file__).parent / "results" / "claims.json"

@@ -3,7 +3,7 @@
     ```{functions} value
     ```
 
-lists the functions of one kind; `{fields} heedful.claims.claim.Claim` the fields of a dataclass
+lists the functions of one kind; `{fields} heedful.claims.sheet.claim.Claim` those of a dataclass
 with their docstrings.
 """
 

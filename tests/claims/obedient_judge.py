@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from heedful.claims.claim import Claim
+from heedful.claims.sheet import Claim
 from heedful.claims.verdict import Evidence, Verdict, Word
 from heedful.errors import FormulaError, RunError
 

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-from heedful.claims.claim import Claim
 from heedful.claims.judge import judge
-from heedful.claims.sheet import Sheet, load_sheet
+from heedful.claims.sheet import Claim, Sheet, load_sheet
 from heedful.claims.verdict import Verdict
 
 VERDICTS = {

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from heedful.claims.checker import Checker, CheckReport, check
-from heedful.claims.collection import catalog, claim_named, find_sheets, only
-from heedful.claims.sheet import Sheet, load_sheet
+from heedful.claims.sheet import Sheet, catalog, claim_named, find_sheets, load_sheet, only
 from heedful.errors import FormulaError, HeedfulError, InputError, RunError
 from heedful.workers import TaskLimits
 

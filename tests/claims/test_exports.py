@@ -17,8 +17,7 @@ from rich.console import Console
 
 from heedful.claims.checker import CheckReport, Explanation, SheetProblem
 from heedful.claims.exports import COLUMNS, csv_text, decisive, junit_text
-from heedful.claims.sheet import load_sheet
-from heedful.claims.sheet_writing import toml_lines
+from heedful.claims.sheet import load_sheet, toml_lines
 from heedful.claims.verdict import Counterexample, Evidence, Repair, Verdict, Word
 from heedful.views.claims_page import claims_page
 from heedful.views.claims_views import check_tables, explanation_tables, verdict_figure

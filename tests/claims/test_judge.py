@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from heedful.claims.algebra import prove_identity
 from heedful.claims.balls import Ball, NotEnclosed, Span
-from heedful.claims.claim import Claim
 from heedful.claims.enclosures import Enclosure, flatten, lift
 from heedful.claims.judge import judge
 from heedful.claims.language import parse_value
@@ -28,6 +27,7 @@ from heedful.claims.numeric import Evaluator, World
 from heedful.claims.problem import compile_claim
 from heedful.claims.rigorous import BallEvaluator, BallWorld
 from heedful.claims.search import outcome_of, survey
+from heedful.claims.sheet import Claim
 from heedful.claims.shrink import shrink
 from heedful.claims.values import NoValueError, constant, scalar
 from heedful.claims.verdict import Verdict

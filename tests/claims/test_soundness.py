@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from heedful.claims.claim import Claim
 from heedful.claims.judge import judge
+from heedful.claims.sheet import Claim
 from heedful.claims.verdict import Verdict
 from heedful.errors import FormulaError
 

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from heedful.claims.collection import catalog
+from heedful.claims.sheet import catalog
 from heedful.cli.main import main
 
 TRUE = """

@@ -15,8 +15,8 @@ import records
 from docutils.core import publish_doctree
 
 from heedful.attention import Attention
-from heedful.claims.claim import Claim
 from heedful.claims.language.functions import describe_functions
+from heedful.claims.sheet import Claim
 
 
 def test_a_formula_stands_on_its_baseline() -> None:
@@ -83,7 +83,7 @@ def test_every_function_of_the_language_is_on_its_page() -> None:
 
 
 def test_every_field_of_a_claim_has_a_meaning() -> None:
-    rows = language.field_table("heedful.claims.claim.Claim").splitlines()[2:]
+    rows = language.field_table("heedful.claims.sheet.claim.Claim").splitlines()[2:]
     assert len(rows) == len(fields(Claim))
     assert not [row for row in rows if row.endswith("|  |")]
 

@@ -20,9 +20,7 @@ from pathlib import Path
 
 from memory_peak import peak_megabytes
 
-from heedful.claims.sheet import Sheet, load_sheet
-from heedful.claims.sheet_fields import FIELDS
-from heedful.claims.sheet_writing import claim_text
+from heedful.claims.sheet import FIELDS, Sheet, claim_text, load_sheet
 
 SLOWEST_ALLOWED = 1.0
 MEMORY_ALLOWED = 512  # megabytes

@@ -2,9 +2,9 @@
 
 from heedful.claims.api import Setting, arbitrary, claim, gaussian, orthonormal, unit
 from heedful.claims.checker import CheckReport, check
-from heedful.claims.claim import Claim
 from heedful.claims.judge import judge
-from heedful.claims.sheet import Sheet, load_sheet
+from heedful.claims.sheet.claim import Claim
+from heedful.claims.sheet.reader import Sheet, load_sheet
 from heedful.claims.verdict import Counterexample, Evidence, Repair, Verdict
 
 __all__ = [

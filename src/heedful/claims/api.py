@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from heedful.claims.claim import Claim
 from heedful.claims.judge import judge
+from heedful.claims.sheet.claim import Claim
 from heedful.claims.verdict import Verdict
 
 

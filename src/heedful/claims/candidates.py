@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from heedful.claims.claim import Claim
 from heedful.claims.language import parse
 from heedful.claims.language.tree import Expression
 from heedful.claims.problem import Problem
+from heedful.claims.sheet.claim import Claim
 from heedful.claims.verdict import Verdict
 from heedful.errors import FormulaError
 

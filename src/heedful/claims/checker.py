@@ -21,10 +21,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from heedful.claims.claim import Claim
-from heedful.claims.collection import catalog, find_sheets
-from heedful.claims.sheet import Sheet
-from heedful.claims.sheet_writing import setting_text
+from heedful.claims.sheet.claim import Claim
+from heedful.claims.sheet.reader import Sheet, catalog, find_sheets
+from heedful.claims.sheet.writing import setting_text
 from heedful.claims.verdict import Evidence, Verdict
 from heedful.errors import FormulaError, HeedfulError, InputError, MissingPartError, RunError
 from heedful.records import Record

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from heedful.claims.candidates import Candidate, judged, written_tree
-from heedful.claims.claim import Claim
 from heedful.claims.language import parse_value, show
 from heedful.claims.language.tree import Binary, Compare, Expression, Name, map_children, walk
 from heedful.claims.problem import Problem
+from heedful.claims.sheet.claim import Claim
 from heedful.claims.symbols import Array
 from heedful.claims.thresholds import rounded_up
 

@@ -6,10 +6,10 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
-from heedful.claims.claim import Claim
 from heedful.claims.language import FUNCTIONS, parse_value
 from heedful.claims.language.rewrite import substitute
 from heedful.claims.language.tree import Call, Expression, map_children, walk
+from heedful.claims.sheet.claim import Claim
 from heedful.errors import FormulaError
 
 MOST_NODES = 20_000

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from heedful.claims.algebra import prove_identity
-from heedful.claims.claim import Claim
 from heedful.claims.counterexample import describe
 from heedful.claims.judge_noise import decide_noisy
 from heedful.claims.language.tree import Compare, walk
@@ -36,6 +35,7 @@ from heedful.claims.search import (
     outcome_of,
     survey,
 )
+from heedful.claims.sheet.claim import Claim
 from heedful.claims.shrink import shrink
 from heedful.claims.symbols import Array, Interval
 from heedful.claims.theorems import prove_uniqueness

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from heedful.attention.keys import KEY_FAMILIES
-from heedful.claims.claim import Claim
 from heedful.claims.definitions import (
     STATISTICS,
     definitions_of,
@@ -36,7 +35,7 @@ from heedful.claims.language.tree import (
     names_in,
     walk,
 )
-from heedful.claims.sheet_errors import nearest
+from heedful.claims.sheet.claim import Claim, nearest
 from heedful.claims.symbols import Array, Domain, Interval, Large, Small, Values, domain_of
 from heedful.errors import FormulaError
 

@@ -112,7 +112,7 @@ def _watch(
 
 
 def _sheets(paths: list[Path], names: list[str]) -> list[Sheet]:
-    from heedful.claims.collection import catalog, find_sheets, only
+    from heedful.claims.sheet import catalog, find_sheets, only
 
     sheets = find_sheets(paths) if paths else catalog()
     return only(sheets, names) if names else sheets

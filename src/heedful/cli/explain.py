@@ -32,7 +32,7 @@ def explain(
         heed explain b --sheet answers.toml --figure b.svg
     """
     from heedful.claims.checker import Checker, Explanation
-    from heedful.claims.collection import catalog, claim_named, find_sheets
+    from heedful.claims.sheet import catalog, claim_named, find_sheets
     from heedful.cli.progress import progress
     from heedful.views.claims_views import explanation_tables, verdict_figure
     from heedful.workers import TaskLimits

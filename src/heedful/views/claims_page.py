@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from heedful import __version__
 from heedful.claims.checker import WORDS, CheckReport, SheetSummary
 from heedful.claims.exports import decisive, looked_at
-from heedful.claims.sheet_writing import toml_lines
+from heedful.claims.sheet import toml_lines
 from heedful.claims.verdict import Verdict
 from heedful.views.claims_views import figure_name, sides
 from heedful.views.terminal import number, sentence

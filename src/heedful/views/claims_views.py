@@ -14,7 +14,7 @@ from rich.text import Text
 from heedful.claims.checker import CheckReport, Explanation
 from heedful.claims.exports import decisive, looked_at
 from heedful.claims.language import with_letters
-from heedful.claims.sheet_writing import setting_text, toml_lines
+from heedful.claims.sheet import setting_text, toml_lines
 from heedful.claims.verdict import Counterexample, Verdict
 from heedful.views.drawing import BLUE, GREEN, ORANGE, house_style, new_figure
 from heedful.views.terminal import number, table, verbatim

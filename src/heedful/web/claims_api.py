@@ -29,11 +29,9 @@ from pydantic import Field, ValidationError
 
 from heedful.claims import Claim, Sheet, Verdict, load_sheet
 from heedful.claims.checker import Answer, Checker, SheetProblem, Task, disagreements
-from heedful.claims.collection import catalog
-from heedful.claims.sheet_writing import claim_text, setting_text, toml_lines
+from heedful.claims.sheet import catalog, claim_text, setting_text, toml_lines, with_changes
 from heedful.records import plain
 from heedful.web.answers import Desk, Question, answer, as_json
-from heedful.web.sheet_editing import with_changes
 from heedful.web.typesetting import formulas_of
 from heedful.workers import Job, TaskLimits
 

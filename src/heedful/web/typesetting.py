@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from heedful.claims.claim import Claim
 from heedful.claims.language import parse, show
 from heedful.claims.language.tokens import GREEK
 from heedful.claims.language.tree import (
@@ -25,6 +24,7 @@ from heedful.claims.language.tree import (
     Number,
     Unary,
 )
+from heedful.claims.sheet import Claim
 from heedful.errors import FormulaError
 
 _SIGNS = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "~": r"\approx", "<": "<", ">": ">", "=": "="}

@@ -18,9 +18,8 @@ from types import CodeType
 from typing import Any
 
 import heedful
-from heedful.claims.collection import find_sheets
 from heedful.claims.judge import judge
-from heedful.claims.sheet import load_sheet
+from heedful.claims.sheet import find_sheets, load_sheet
 from heedful.errors import HeedfulError
 
 SECONDS = 3.0

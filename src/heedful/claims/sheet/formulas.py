@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from heedful.claims.claim import Claim
 from heedful.claims.language import FUNCTIONS, canonical_name, parse, parse_value
 from heedful.claims.language.tree import Call, Expression, names_in, walk
-from heedful.claims.sheet_errors import Problems, shown
-from heedful.claims.sheet_places import Path
-from heedful.errors import FormulaError
+from heedful.claims.sheet.claim import Claim, shown
+from heedful.claims.sheet.toml import Keys, Places
+from heedful.errors import FormulaError, HeedfulError
 
 STATEMENTS = ("expect", "given")
 TABLES = ("covariance", "matrices", "let")
@@ -23,7 +22,43 @@ VECTORS = ("keys", "means", "values")
 _FUNCTION_HEAD = re.compile(r"([^()]*)\(([^()]*)\)")
 
 
-def check_formulas(claim: Claim, origin: Callable[[str], Path], problems: Problems) -> Claim:
+class Problems:
+    """The problems of one sheet, in the order in which they were met."""
+
+    def __init__(self, file: str, places: Places) -> None:
+        self.file = file
+        self.places = places
+        self.found: list[FormulaError] = []
+
+    def add(
+        self,
+        path: Keys,
+        problem: str,
+        *,
+        expected: str = "",
+        way_out: str = "",
+        column: int | None = None,
+    ) -> None:
+        """Note a problem of a value; `column` counts inside a string value."""
+        line, place = self.places.of(path) if column is None else self.places.inside(path, column)
+        self.found.append(
+            FormulaError(
+                self.file, problem, expected=expected, way_out=way_out, line=line, column=place
+            )
+        )
+
+    def relay(self, path: Keys, label: str, error: HeedfulError) -> None:
+        """Note an error about a formula at the place where the formula stands."""
+        self.add(
+            path,
+            f"{label}: {error.problem}",
+            expected=error.expected,
+            way_out=error.way_out,
+            column=getattr(error, "column", None),
+        )
+
+
+def check_formulas(claim: Claim, origin: Callable[[str], Keys], problems: Problems) -> Claim:
     """Note what is wrong with the formulas of a claim; return it with its names spelled.
 
     `origin` gives the path of a field: in the claim's own table, or in the defaults.
@@ -64,7 +99,7 @@ class _Heads:
         self.spelled: dict[str, str] = {}
 
     @classmethod
-    def of(cls, claim: Claim, path: Path, label: str, problems: Problems) -> _Heads:
+    def of(cls, claim: Claim, path: Keys, label: str, problems: Problems) -> _Heads:
         """Read the left sides."""
         heads = cls()
         for key, text in claim.let.items():
@@ -88,7 +123,7 @@ class _Heads:
         return heads
 
 
-def _name(text: str, path: Path, label: str, problems: Problems) -> str:
+def _name(text: str, path: Keys, label: str, problems: Problems) -> str:
     """Return a name as the language spells it; note a problem if it is none."""
     try:
         return canonical_name(text)
@@ -102,7 +137,7 @@ def _name(text: str, path: Path, label: str, problems: Problems) -> str:
         return text
 
 
-def _formulas(claim: Claim, origin: Callable[[str], Path]) -> Iterator[tuple[Path, str, str]]:
+def _formulas(claim: Claim, origin: Callable[[str], Keys]) -> Iterator[tuple[Keys, str, str]]:
     """Yield every formula with its path and field."""
     for place, text in enumerate(claim.expect):
         yield (*origin("expect"), place), "expect", text
@@ -125,7 +160,7 @@ def _formulas(claim: Claim, origin: Callable[[str], Path]) -> Iterator[tuple[Pat
 
 
 def _order(
-    trees: Mapping[str, Expression], heads: _Heads, path: Path, label: str, problems: Problems
+    trees: Mapping[str, Expression], heads: _Heads, path: Keys, label: str, problems: Problems
 ) -> list[str]:
     """Return the definitions in an order in which each needs only those before it.
 
@@ -155,7 +190,7 @@ def _refuse_explosions(
     order: Sequence[str],
     trees: Mapping[str, Expression],
     heads: _Heads,
-    path: Path,
+    path: Keys,
     label: str,
     problems: Problems,
 ) -> None:

@@ -1,22 +1,82 @@
-"""The fields of a claim as a sheet may write them: their types, and what to say otherwise.
+"""A claim as it is written: its fields, and how a sheet may write each of them.
 
-Each reader takes the TOML value and returns what `Claim` holds, or raises `FieldError` with
-the path inside the value, so that the error can point at the very entry.
+`Claim` holds what was written, checked for its form only; `judge` finds out whether it is true.
+The same fields serve the TOML sheet and the Python API. Each reader takes a TOML value and returns
+what `Claim` holds, or raises `FieldError` with the path inside the value, so that the error can
+point at the very entry.
 """
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from heedful.claims.sheet_errors import deceptive, shown
+from heedful.claims.sheet.toml import deceptive
 
 MOST_FORMULAS = 50
 LONGEST_WORDS = 1000
 LONGEST_NAME = 60
 MOST_DRAWS = 10_000_000
 LARGEST_NUMBER = 10**15
+LONGEST_SHOWN = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One statement about attention."""
+
+    id: str
+    """Short name inside its sheet, such as "1.2b"."""
+    says: str = ""
+    """The statement in words."""
+    expect: tuple[str, ...]
+    """One or more formulas that must all hold."""
+    given: str | None = None
+    """A condition under which they must hold."""
+    source: str = ""
+    """Where the statement comes from."""
+
+    keys: Any = None
+    """"orthonormal", "unit", "any", "gaussian", rows of numbers, or formulas; None: no keys."""
+    means: Any = "orthonormal"
+    """Means of Gaussian keys."""
+    covariance: dict[str, str] = field(default_factory=dict)
+    """Covariance formulas of Gaussian keys by index, with `others` for the rest."""
+    values: Any = "arbitrary"
+    """"arbitrary", "keys", rows of numbers, or formulas."""
+    scale: Any = 1
+    """What multiplies k·q: a number, or "sqrt_d"."""
+    query: str | None = None
+    """The query of a single head."""
+    heads: tuple[str, ...] = ()
+    """The queries of several heads, whose outputs are averaged."""
+    sequence: tuple[str, ...] = ()
+    """The vectors x_1 … x_n of self-attention."""
+    matrices: dict[str, str] = field(default_factory=dict)
+    """K, Q and V of self-attention; the identity where left out."""
+    positions: dict[str, Any] = field(default_factory=dict)
+    """Parameters of φ: kind, width, base."""
+
+    where: dict[str, Any] = field(default_factory=dict)
+    """The free symbols and their ranges: n = [2, 3, 10], beta = "large", X = "matrix T x d"."""
+    let: dict[str, str] = field(default_factory=dict)
+    """Names for expressions, and functions: "f(X)" = "relu(X W)"."""
+    tolerance: float = 0.05
+    """What ≈ means when no `within` is written."""
+    draws: int = 20_000
+    """Draws for what can only be sampled."""
+    seed: int = 0
+    """Seed of every draw."""
+    disagrees_with: tuple[str, ...] = ()
+    """Claims of other sheets that say otherwise, as "sheet/id": shown side by side."""
+
+    def changed(self, **changes: Any) -> Claim:
+        """Return the claim with some fields replaced (how a repair is applied)."""
+        current = {item.name: getattr(self, item.name) for item in fields(self)}
+        return Claim(**{**current, **changes})
 
 
 class FieldError(Exception):
@@ -256,3 +316,34 @@ def _inside(key: str | int, read: Callable[[Any], Any], value: Any) -> Any:
     except FieldError as error:
         error.inside = (key, *error.inside)
         raise
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return what to try instead of an unknown name: the nearest known one, or nothing.
+
+    >>> nearest("exepct", ["expect", "query"])
+    'did you mean expect?'
+    """
+    close = difflib.get_close_matches(name[:100], list(known), n=1, cutoff=0.6)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+def shown(value: Any) -> str:
+    """Write a value found in a sheet so that it fits a line and hides nothing.
+
+    >>> shown("a\\u202eb"), shown(10**5000), shown([1, 2])
+    ("'a\\\\u202eb'", 'a number of 5001 digits', 'a list')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and abs(value) >= 10**20:
+        digits = int(value.bit_length() * 0.30103) + 1
+        return f"a number of {digits} digits"
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "a list"
+    if not isinstance(value, str):
+        return str(value)
+    text = value if len(value) <= LONGEST_SHOWN else value[: LONGEST_SHOWN - 1] + "…"
+    return repr(text)

@@ -1,0 +1,35 @@
+"""Claim sheets: what a student writes, read with line and column, and written back.
+
+This room touches text only: it knows the formula language but judges nothing.
+"""
+
+from heedful.claims.sheet.claim import FIELDS, MOST_DRAWS, MOST_FORMULAS, Claim, nearest
+from heedful.claims.sheet.reader import (
+    MOST_CLAIMS,
+    Sheet,
+    catalog,
+    claim_named,
+    find_sheets,
+    load_sheet,
+    only,
+)
+from heedful.claims.sheet.writing import claim_text, setting_text, toml_lines, with_changes
+
+__all__ = [
+    "FIELDS",
+    "MOST_CLAIMS",
+    "MOST_DRAWS",
+    "MOST_FORMULAS",
+    "Claim",
+    "Sheet",
+    "catalog",
+    "claim_named",
+    "claim_text",
+    "find_sheets",
+    "load_sheet",
+    "nearest",
+    "only",
+    "setting_text",
+    "toml_lines",
+    "with_changes",
+]
