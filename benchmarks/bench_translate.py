@@ -37,7 +37,7 @@ from typing import Any
 import torch
 import transformers
 
-from heedful.data.phrasebook import phrasebook
+from heedful.data.synthetic.phrasebook import phrasebook
 from heedful.machine import examine
 from heedful.model import parameter_count, write_folder
 from heedful.studies.exporting import export

@@ -22,7 +22,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from heedful.data.phrasebook import phrasebook
+from heedful.data.synthetic.phrasebook import phrasebook
 from heedful.studies.text_training import prepare
 from heedful.studies.translation import Translator, align
 from heedful.training import Hooks, held_out_loss, train

@@ -11,18 +11,19 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from heedful.data.biographies import (
+from heedful.data.synthetic.biographies import (
     GROUPS,
     HINT_STRENGTH,
+    LONGEST_DOCUMENT,
+    PLACES,
     QUESTION_PHRASINGS,
+    SENTENCES,
     SPLITS,
     Biographies,
     Person,
     biographies,
+    said,
 )
-from heedful.data.biographies.names import PLACES
-from heedful.data.biographies.people import LONGEST_DOCUMENT
-from heedful.data.biographies.phrasings import BIRTH_DATE, BIRTH_PLACE, OCCUPATION, said
 from heedful.errors import InputError
 
 
@@ -47,7 +48,7 @@ def test_the_first_thousand_people_are_the_known_ones() -> None:
 
 def test_hash_randomisation_changes_nothing() -> None:
     code = (
-        "from heedful.data.biographies import biographies\n"
+        "from heedful.data.synthetic.biographies import biographies\n"
         "book = biographies(100)\n"
         "print([one.to_dict() for one in book.people], book.documents, book.evidence)"
     )
@@ -172,7 +173,7 @@ def test_a_share_of_zero_leaves_a_group_empty() -> None:
 
 
 def test_every_fact_has_a_dozen_phrasings_that_read_well_with_a_pronoun() -> None:
-    for patterns in (BIRTH_PLACE, BIRTH_DATE, OCCUPATION):
+    for patterns in SENTENCES.values():
         assert len(set(patterns)) >= 12
         for pattern in patterns:
             for gender, pronoun in (

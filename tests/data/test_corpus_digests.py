@@ -15,8 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from heedful.data.biographies import biographies
-from heedful.data.phrasebook import monolingual, phrasebook
+from heedful.data.synthetic.biographies import biographies
+from heedful.data.synthetic.phrasebook import monolingual, phrasebook
 from heedful.files import sha256
 
 FILE = Path(__file__).with_name("corpus_digests.json")

@@ -14,16 +14,46 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.draws import Draws
-from heedful.data.phrasebook import Pair, Phrasebook, keyboard, monolingual, phrasebook, typeset
-from heedful.data.phrasebook.adjectives import adjectives_of
-from heedful.data.phrasebook.conjugation import forms, imperative, imperfect, participle, present
-from heedful.data.phrasebook.corpus import held_out_sentences, is_held_out
-from heedful.data.phrasebook.noun_phrases import Owner, at, noun_phrase, of
-from heedful.data.phrasebook.nouns import BY_LEMMA, NOUNS, is_mass
-from heedful.data.phrasebook.orthography import begins_with_vowel, elide, word_count, words
-from heedful.data.phrasebook.templates import LONGEST_IN_TRAINING, SHARES, drawn_pair, pair_of
-from heedful.data.phrasebook.verbs import ACTIVITIES, GIVING, INTRANSITIVE, REFLEXIVE, TRANSITIVE
+from heedful.data.synthetic import Draws
+from heedful.data.synthetic.phrasebook import (
+    Pair,
+    Phrasebook,
+    keyboard,
+    monolingual,
+    phrasebook,
+    typeset,
+)
+from heedful.data.synthetic.phrasebook.clauses import Owner, at, noun_phrase, of
+from heedful.data.synthetic.phrasebook.corpus import (
+    LONGEST_IN_TRAINING,
+    SHARES,
+    drawn_pair,
+    held_out_sentences,
+    is_held_out,
+    pair_of,
+)
+from heedful.data.synthetic.phrasebook.french import (
+    begins_with_vowel,
+    elide,
+    forms,
+    imperative,
+    imperfect,
+    participle,
+    present,
+    word_count,
+    words,
+)
+from heedful.data.synthetic.phrasebook.vocabulary import (
+    ACTIVITIES,
+    BY_LEMMA,
+    GIVING,
+    INTRANSITIVE,
+    NOUNS,
+    REFLEXIVE,
+    TRANSITIVE,
+    adjectives_of,
+    is_mass,
+)
 from heedful.errors import InputError
 
 # One pair from each template (two from the first seven), read by eye in both languages.
@@ -155,7 +185,7 @@ def in_a_process(code: str, hash_seed: str) -> str:
 
 GOLDEN = """
 import hashlib
-from heedful.data.phrasebook import monolingual, phrasebook
+from heedful.data.synthetic.phrasebook import monolingual, phrasebook
 
 pairs = [f"{pair.french}\\t{pair.english}" for pair in phrasebook(1_000).train]
 for lines in (pairs, monolingual("fr", 1_000), monolingual("en", 1_000)):
@@ -173,7 +203,7 @@ def test_the_first_thousand_pairs_and_sentences_are_the_known_ones() -> None:
 
 def test_hash_randomisation_changes_nothing() -> None:
     code = (
-        "from heedful.data.phrasebook import phrasebook\n"
+        "from heedful.data.synthetic.phrasebook import phrasebook\n"
         "book = phrasebook(200, seed=5, held_out=40)\n"
         "print([pair.french for pairs in book.splits.values() for pair in pairs])"
     )
@@ -183,7 +213,7 @@ def test_hash_randomisation_changes_nothing() -> None:
 def test_a_hundred_thousand_pairs_in_ten_seconds_each_with_one_translation() -> None:
     code = (
         "import json, time\n"
-        "from heedful.data.phrasebook import phrasebook\n"
+        "from heedful.data.synthetic.phrasebook import phrasebook\n"
         "begin = time.process_time()\n"
         "book = phrasebook(100_000)\n"
         "spent = time.process_time() - begin\n"

@@ -10,7 +10,7 @@ import pytest
 
 from heedful.cli.lab_parts import Bench, translation_settings
 from heedful.cli.main import main
-from heedful.data.phrasebook import phrasebook
+from heedful.data.synthetic.phrasebook import phrasebook
 from heedful.views.lab_record import SUMMARY, PartRecord, summary_of, write_report
 from heedful.views.page import Block, Section, maths
 

@@ -13,12 +13,12 @@ from typing import ClassVar, Literal
 
 from pydantic import NonNegativeInt, PositiveInt
 
-from heedful.data.biographies import biographies
 from heedful.data.corpus import Documents, Pairs
 from heedful.data.groups import linked_groups
-from heedful.data.phrasebook import phrasebook
 from heedful.data.reading import Reading, read_corpora
 from heedful.data.splits import split
+from heedful.data.synthetic.biographies import biographies
+from heedful.data.synthetic.phrasebook import phrasebook
 from heedful.errors import ConfigError, InputError
 from heedful.settings import Settings
 

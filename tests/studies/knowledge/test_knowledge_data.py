@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.biographies import QUESTION_PHRASINGS
+from heedful.data.synthetic.biographies import QUESTION_PHRASINGS
 from heedful.errors import InputError
 from heedful.studies.knowledge.corpus import Evidence, embedded, from_files, name_in, pointed_place
 from heedful.studies.knowledge.corruption import corrupted, fact_spans

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heedful.cli.main import main
-from heedful.data.phrasebook import phrasebook
+from heedful.data.synthetic.phrasebook import phrasebook
 from heedful.errors import InputError
 from heedful.model import Decoder, preset, write_folder
 from heedful.studies.translation.corpora import read_study_corpus

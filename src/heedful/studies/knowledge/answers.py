@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from heedful.data.biographies import QUESTION_PHRASINGS
+from heedful.data.synthetic.biographies import QUESTION_PHRASINGS
 from heedful.generation import FastStep, Greedy, Sampling, Stops, generate
 from heedful.model import Decoder
 from heedful.studies.knowledge.corpus import Asked

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from heedful.data.biographies import QUESTION
+from heedful.data.synthetic.biographies import QUESTION
 from heedful.errors import InputError
 from heedful.files import write_atomic, write_json
 from heedful.studies.knowledge.answers import Answerer, sequence_probability

@@ -16,10 +16,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.data.biographies import QUESTION_PHRASINGS, Biographies, Person, biographies
-from heedful.data.biographies.names import REGIONS
 from heedful.data.corpus import Documents, Pairs
 from heedful.data.pairs import read_tsv
+from heedful.data.synthetic.biographies import (
+    QUESTION_PHRASINGS,
+    REGIONS,
+    Biographies,
+    Person,
+    biographies,
+)
 from heedful.data.text import read_text
 from heedful.errors import InputError
 from heedful.files import sha256
@@ -275,7 +280,7 @@ def pointed_place(name: str) -> str | None:
     """
     family = name.rpartition(" ")[2]
     for region in REGIONS:
-        for place, ending in region.places:
+        for place, ending in region.endings.items():
             made = (start + middle + ending for start in region.starts for middle in region.middles)
             if family in made:
                 return place

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from heedful.data.biographies import QUESTION
+from heedful.data.synthetic.biographies import QUESTION
 from heedful.studies.knowledge.answers import (
     Answerer,
     Reply,

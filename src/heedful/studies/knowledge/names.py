@@ -24,8 +24,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Float64, Int
 
-from heedful.data.biographies import biographies
-from heedful.data.biographies.names import REGION_OF
+from heedful.data.synthetic.biographies import REGION_OF, biographies
 from heedful.errors import InputError
 from heedful.stats import percentile_interval, wilson
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus, pointed_place

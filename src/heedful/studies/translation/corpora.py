@@ -14,9 +14,9 @@ from pathlib import Path
 from heedful.data.corpus import Documents, Pairs
 from heedful.data.groups import linked_groups, references
 from heedful.data.packing import shuffled
-from heedful.data.phrasebook import Pair, monolingual, phrasebook
 from heedful.data.reading import Reading, read_corpora
 from heedful.data.splits import split
+from heedful.data.synthetic.phrasebook import Pair, monolingual, phrasebook
 from heedful.errors import InputError
 from heedful.studies.translation.settings import StudySettings
 

@@ -13,7 +13,7 @@ import unicodedata
 from pathlib import Path
 from typing import Literal
 
-from heedful.data.phrasebook import keyboard
+from heedful.data.synthetic.phrasebook import keyboard
 from heedful.errors import ConfigError, InputError, RunError
 from heedful.files import write_json
 from heedful.model.weights.huggingface import read_json

@@ -1,4 +1,7 @@
-"""Random draws that are the same on every machine, for the corpora written here.
+"""Synthetic corpora, written by programs: the phrasebook and the biographies.
+
+Here is what both share: random draws that are the same on every machine, and vocabulary read from
+TOML. A corpus is a function of its settings and its seed; `tests/data` pins them by digest.
 
 Python promises that `random.Random(text).random()` gives the same floats in every version; it
 promises nothing of the kind for `choice` or `shuffle`. So everything is made from that one
@@ -9,12 +12,16 @@ from __future__ import annotations
 
 import hashlib
 import random
+import tomllib
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from heedful.errors import InputError
+
+__all__ = ["Draws", "read_vocabulary", "running_sum", "stable_number", "whole_number"]
 
 Item = TypeVar("Item")
 
@@ -75,3 +82,8 @@ def whole_number(name: str, value: object, low: int, high: int) -> int:
             name, f"is {value}", expected=f"a number from {low} to {high:,} was expected"
         )
     return value
+
+
+def read_vocabulary(module: str, name: str) -> dict[str, Any]:
+    """Return the TOML file that lies beside a module, given as its `__file__`."""
+    return tomllib.loads(Path(module).with_name(f"{name}.toml").read_text("utf-8"))

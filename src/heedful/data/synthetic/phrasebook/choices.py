@@ -1,13 +1,26 @@
-"""Draws of the pieces of a sentence: who, what, when, where, with what makes sense together."""
+"""Draws of the pieces of a sentence: who, what, how, when and where, as makes sense together."""
 
 from __future__ import annotations
 
-from heedful.data.draws import Draws
-from heedful.data.phrasebook.adjectives import Adjective, adjectives_of
-from heedful.data.phrasebook.clauses import Subject
-from heedful.data.phrasebook.noun_phrases import Owner, Phrase, noun_phrase
-from heedful.data.phrasebook.nouns import CLASSES, NOUNS, Noun, is_mass
-from heedful.data.phrasebook.verbs import Verb
+from heedful.data.synthetic import Draws
+from heedful.data.synthetic.phrasebook.clauses import Owner, Phrase, Subject, at, noun_phrase
+from heedful.data.synthetic.phrasebook.vocabulary import (
+    BY_LEMMA,
+    CLASSES,
+    DAYS,
+    NO_WORDS,
+    NOUNS,
+    TRANSITIVE,
+    Adjective,
+    Noun,
+    Verb,
+    Words,
+    adjectives_of,
+    is_mass,
+    verbs_for,
+    word_pairs,
+    word_table,
+)
 
 OWNERS = (Owner(0, "my"), Owner(1, "your"), Owner(3, "our"), Owner(4, "your"))
 _HIS, _HER, _THEIR = Owner(2, "his"), Owner(2, "her"), Owner(5, "their")
@@ -29,102 +42,27 @@ PRONOUNS: tuple[Subject, ...] = (
     Subject("elles", "they", 5, "f", True, "other", _THEIR, True),
 )
 """Subject pronouns; those that do not show their gender come with both."""
-_MEN = [
-    "Paul",
-    "Pierre",
-    "Louis",
-    "Marc",
-    "Hugo",
-    "Antoine",
-    "Nicolas",
-    "Thomas",
-    "Émile",
-    "Henri",
-    "Julien",
-    "Victor",
-]
-_WOMEN = [
-    "Marie",
-    "Sophie",
-    "Claire",
-    "Julie",
-    "Emma",
-    "Alice",
-    "Léa",
-    "Anne",
-    "Hélène",
-    "Manon",
-    "Inès",
-    "Juliette",
-]
 NAMES: tuple[Subject, ...] = (
-    *(Subject(name, name, 2, "m", False, "third", _HIS, False) for name in _MEN),
-    *(Subject(name, name, 2, "f", False, "third", _HER, False) for name in _WOMEN),
+    *(
+        Subject(name, name, 2, "m", False, "third", _HIS, False)
+        for name in word_table("names")["men"]
+    ),
+    *(
+        Subject(name, name, 2, "f", False, "third", _HER, False)
+        for name in word_table("names")["women"]
+    ),
 )
 """People called by their first name."""
 _POSSESSED = frozenset(
-    ("thing", "clothing", "pair", "pet", "room", "home", "owned vehicle", "luggage", "dishes")
+    ("thing", "clothing", "pair", "pet", "room", "home", "owned_vehicle", "luggage", "dishes")
 )
-_NOT_YET_OWNED = frozenset(
-    [
-        "acheter",
-        "louer",
-        "recevoir",
-        "commander",
-        "choisir",
-        "essayer",
-        "emprunter",
-        "inventer",
-        "construire",
-    ]
-)
-_ONE_AT_A_TIME = frozenset(
-    [
-        "porter",
-        "mettre",
-        "enlever",
-        "essayer",
-        "conduire",
-        "garer",
-        "prendre",
-        "rater",
-        "attendre",
-        "louer",
-        "signer",
-    ]
-)
-_OF_SEVERAL = frozenset(
-    [
-        "acheter",
-        "vendre",
-        "manger",
-        "lire",
-        "écrire",
-        "casser",
-        "dessiner",
-        "photographier",
-        "planter",
-        "corriger",
-        "laver",
-        "réparer",
-        "commander",
-        "perdre",
-        "trouver",
-        "choisir",
-        "voir",
-        "cueillir",
-        "apporter",
-        "préparer",
-        "servir",
-        "traduire",
-        "repasser",
-        "poster",
-        "recevoir",
-        "cacher",
-        "plier",
-    ]
-)
+_NOT_YET_OWNED = frozenset(verbs_for("not_yet_owned"))
+_ONE_AT_A_TIME = frozenset(verbs_for("one_at_a_time"))
+_OF_SEVERAL = frozenset(verbs_for("of_several"))
 _ONE_OF_A_KIND = frozenset(("room", "opening", "shop", "building"))
+
+
+# Who and what
 
 
 def subject(draws: Draws) -> Subject:
@@ -187,8 +125,9 @@ def as_subject(phrase: Phrase) -> Subject:
 
 def pronoun_for(who: Subject) -> Subject:
     """Return the pronoun that takes up a subject of the third person."""
-    wanted = {(2, "m"): "il", (2, "f"): "elle", (5, "m"): "ils", (5, "f"): "elles"}
-    french = wanted[(who.person, who.gender)]
+    french = {(2, "m"): "il", (2, "f"): "elle", (5, "m"): "ils", (5, "f"): "elles"}[
+        (who.person, who.gender)
+    ]
     return next(one for one in PRONOUNS if one.french == french)
 
 
@@ -308,3 +247,135 @@ def _counted(
         return noun_phrase(noun, "number", plural=True, adjectives=described, number=number)
     quantity = draws.of(("beaucoup de", "trop de", "quelques", "plusieurs", "assez de"))
     return noun_phrase(noun, quantity, plural=True)
+
+
+def some_thing(draws: Draws, noun: Noun, plural: bool) -> Phrase:
+    """Draw a determiner for a thing that is spoken of: my, this, or the."""
+    owned = {"thing", "clothing", "pair", "pet", "room", "home", "owned_vehicle"}
+    if draws.chance(0.35) and owned & CLASSES[noun.lemma]:
+        return noun_phrase(noun, "possessive", plural=plural, owner=draws.of(OWNERS))
+    kind = "demonstrative" if draws.chance(0.4) else "definite"
+    return noun_phrase(noun, kind, plural=plural)
+
+
+# How: the verb, its tense and its negation
+
+TENSES = ("present", "present", "past", "past", "near")
+MOMENTS = ("past", "near")
+_NEGATIONS = ("pas", "pas", "pas", "jamais", "plus")
+
+
+def some_negation(draws: Draws, tense: str, probability: float = 0.25) -> str:
+    """Draw a negation that goes with a tense, or none."""
+    if not draws.chance(probability):
+        return ""
+    return draws.of(_NEGATIONS) if tense == "present" else "pas"
+
+
+def some_tense(draws: Draws, verb: Verb) -> str:
+    """Draw a tense that a verb is used in."""
+    if "n" in verb.marks or "g" in verb.marks:
+        return "present"
+    return draws.of(MOMENTS) if "p" in verb.marks else draws.of(TENSES)
+
+
+def some_verb(draws: Draws, who: Subject) -> Verb:
+    """Draw a transitive verb."""
+    verb = draws.of(TRANSITIVE)
+    # `je suis` is first of all `I am`.
+    while verb.infinitive == "suivre" and who.french == "je":
+        verb = draws.of(TRANSITIVE)
+    return verb
+
+
+# When and where
+
+_PLACES = word_table("places")
+CITIES = word_pairs("places", "cities")
+COUNTRIES: list[list[str]] = _PLACES["countries"]
+"""Preposition of place, French and English."""
+DESTINATIONS: tuple[Noun, ...] = tuple(
+    noun
+    for name in ("shop", "building", "outdoors")
+    for noun in NOUNS[name]
+    if noun.lemma not in _PLACES["not_visited"]
+)
+_SPOTS, _AT, _TO = word_table("spots"), word_table("at"), word_table("to")
+
+HABITS = (
+    *word_pairs("times", "habits"),
+    *(Words(f"le {french}", f"on {english}s") for french, english in DAYS),
+)
+PAST_TIMES = (
+    *word_pairs("times", "past"),
+    *(Words(f"{french} dernier", f"last {english}") for french, english in DAYS),
+)
+FUTURE_TIMES = (
+    *word_pairs("times", "future"),
+    *(Words(f"{french} prochain", f"next {english}") for french, english in DAYS),
+)
+LONG_AGO, LATER = word_pairs("times", "long_ago"), word_pairs("times", "later")
+PRESENT_TIMES = word_pairs("times", "present")
+FREQUENCIES = word_pairs("times", "frequencies")
+
+
+def time_for(draws: Draws, english_tense: str, probability: float = 0.3) -> Words:
+    """Draw when, in agreement with a tense of English; often empty."""
+    times = {
+        "past": PAST_TIMES,
+        "near": FUTURE_TIMES,
+        "progressive": PRESENT_TIMES,
+        "pouvoir": FUTURE_TIMES,
+        "devoir": FUTURE_TIMES,
+        "vouloir": FUTURE_TIMES,
+    }.get(english_tense)
+    if times is None or not draws.chance(probability):
+        return NO_WORDS
+    return draws.of(times)
+
+
+def spot_for(draws: Draws, infinitive: str) -> Words:
+    """Draw where something is done."""
+    before, lemma = draws.of(_SPOTS.get(infinitive, _SPOTS["anywhere"])).split()
+    return inside(BY_LEMMA[lemma]) if before == "dans" else place_at(BY_LEMMA[lemma])
+
+
+def inside(noun: Noun) -> Words:
+    """Say `in the …`, or `on the train` where English does."""
+    phrase = noun_phrase(noun, "definite")
+    before = "on" if noun.lemma in ("train", "bus", "balcon", "terrasse") else "in"
+    french = "sur" if noun.lemma in ("balcon", "terrasse") else "dans"
+    return Words(f"{french} {phrase.french}", f"{before} {phrase.english}")
+
+
+def place_at(noun: Noun) -> Words:
+    """Say `at the …`."""
+    phrase = noun_phrase(noun, "definite")
+    return Words(at(phrase.french), _AT.get(noun.lemma) or f"at {phrase.english}")
+
+
+def place_to(noun: Noun) -> Words:
+    """Say `to the …`."""
+    phrase = noun_phrase(noun, "definite")
+    return Words(at(phrase.french), _TO.get(noun.lemma) or f"to {phrase.english}")
+
+
+def destination(draws: Draws) -> Words:
+    """Draw where to: a place, a city or a country."""
+    kind = draws.share()
+    if kind < 0.65:
+        return place_to(draws.of(DESTINATIONS))
+    if kind < 0.83:
+        french, english = draws.of(CITIES)
+        return Words("à " + french, "to " + english)
+    before, french, english = draws.of(COUNTRIES)
+    return Words(f"{before} {french}", "to " + english)
+
+
+def location(draws: Draws) -> Words:
+    """Draw a city or country to be in."""
+    if draws.chance(0.5):
+        french, english = draws.of(CITIES)
+        return Words("à " + french, "in " + english)
+    before, french, english = draws.of(COUNTRIES)
+    return Words(f"{before} {french}", "in " + english)

@@ -6,9 +6,7 @@ sentences, seed)` gives text in one language from the same words.
 
 from __future__ import annotations
 
-from heedful.data.phrasebook.corpus import Phrasebook, phrasebook
-from heedful.data.phrasebook.orthography import keyboard, typeset
-from heedful.data.phrasebook.paragraphs import monolingual
-from heedful.data.phrasebook.templates import Pair
+from heedful.data.synthetic.phrasebook.corpus import Pair, Phrasebook, monolingual, phrasebook
+from heedful.data.synthetic.phrasebook.french import keyboard, typeset
 
 __all__ = ["Pair", "Phrasebook", "keyboard", "monolingual", "phrasebook", "typeset"]

@@ -2,34 +2,61 @@
 
 from __future__ import annotations
 
-from heedful.data.draws import Draws
-from heedful.data.phrasebook.acting import some_verb, transitive
-from heedful.data.phrasebook.adjectives import CHARACTER, STATE, adjectives_of
-from heedful.data.phrasebook.choices import (
+from heedful.data.synthetic import Draws
+from heedful.data.synthetic.phrasebook.actions import (
+    activity,
+    intransitive,
+    moving,
+    reflexive,
+    transitive,
+)
+from heedful.data.synthetic.phrasebook.choices import (
     OWNERS,
     as_subject,
     other_subject,
     pronoun_for,
+    some_verb,
+    spot_for,
     subject,
     thing_done_to,
 )
-from heedful.data.phrasebook.clauses import (
+from heedful.data.synthetic.phrasebook.clauses import (
     Agreement,
+    Draft,
     Subject,
     be,
     english_clause,
     english_tense,
     french_clause,
+    joined,
+    noun_phrase,
     with_object,
 )
-from heedful.data.phrasebook.conjugation import present
-from heedful.data.phrasebook.describing import property_of_thing, quality
-from heedful.data.phrasebook.drafts import Draft, joined
-from heedful.data.phrasebook.going import activity, intransitive, moving, reflexive
-from heedful.data.phrasebook.noun_phrases import noun_phrase
-from heedful.data.phrasebook.nouns import BY_LEMMA, CLASSES, NOUNS
-from heedful.data.phrasebook.occasions import Words, spot_for
-from heedful.data.phrasebook.verbs import ACTIVITIES, INTRANSITIVE, MOVING, VERBS
+from heedful.data.synthetic.phrasebook.descriptions import property_of_thing, quality
+from heedful.data.synthetic.phrasebook.french import present
+from heedful.data.synthetic.phrasebook.vocabulary import (
+    ACTIVITIES,
+    BY_LEMMA,
+    CHARACTER,
+    CLASSES,
+    INTRANSITIVE,
+    MOVING,
+    NO_WORDS,
+    NOUNS,
+    STATE,
+    VERBS,
+    adjectives_of,
+    verbs_for,
+    word_pairs,
+    word_table,
+)
+
+_DONE_BEFORE = verbs_for("done_before")
+_LIVED: list[list[str]] = word_table("places")["lived_in"]
+_SLEPT_IN = tuple(BY_LEMMA[lemma] for lemma in ("chambre", "salon", "grenier", "jardin"))
+_CLAUSES = (transitive, intransitive, activity, reflexive, quality, moving)
+_REASONS = frozenset(word_table("people")["reasons"])
+_WEATHER = word_pairs("weather", "condition")
 
 
 def relative_subject(draws: Draws, who: Subject | None = None) -> Draft:
@@ -96,33 +123,6 @@ def relative_object(draws: Draws, who: Subject | None = None) -> Draft:
     return Draft(french, english, who.combinations + combinations, others)
 
 
-_DONE_BEFORE = (
-    "acheter",
-    "lire",
-    "regarder",
-    "écrire",
-    "manger",
-    "porter",
-    "visiter",
-    "louer",
-    "choisir",
-    "réparer",
-    "photographier",
-    "construire",
-    "dessiner",
-    "emprunter",
-    "perdre",
-    "trouver",
-    "vendre",
-    "chercher",
-    "prendre",
-    "conduire",
-    "expliquer",
-    "écouter",
-    "laver",
-)
-
-
 def relative_place(draws: Draws, who: Subject | None = None) -> Draft:
     """The town where I live is quiet (où)."""
     who = who or subject(draws)
@@ -139,15 +139,6 @@ def relative_place(draws: Draws, who: Subject | None = None) -> Draft:
         f"{thing.english} where {spoken} is {trait.english}",
         (*who.combinations, f"{place.lemma}+{trait.lemma}"),
     )
-
-
-_SLEPT_IN = tuple(BY_LEMMA[lemma] for lemma in ("chambre", "salon", "grenier", "jardin"))
-_LIVED = (
-    ("home", "habiter", "live"),
-    ("building", "travailler", "work"),
-    ("room", "dormir", "sleep"),
-    ("shop", "travailler", "work"),
-)
 
 
 def think_that(draws: Draws, who: Subject | None = None) -> Draft:
@@ -167,9 +158,6 @@ def think_that(draws: Draws, who: Subject | None = None) -> Draft:
     spoken = f"{who.english} {says} that {inner.english}"
     others = (f"{who.english} {says} {inner.english}",)
     return Draft(french, spoken, who.combinations + inner.combinations, others)
-
-
-_CLAUSES = (transitive, intransitive, activity, reflexive, quality, moving)
 
 
 def two_clauses(draws: Draws, who: Subject | None = None) -> Draft:
@@ -198,9 +186,6 @@ def because(draws: Draws, who: Subject | None = None) -> Draft:
     )
 
 
-_REASONS = frozenset(("tired", "ill", "busy", "sad", "angry", "nervous", "worried", "disappointed"))
-
-
 def _staying(draws: Draws, who: Subject) -> Draft:
     french = french_clause(who, MOVING[2], "present", "à la maison")
     return Draft(
@@ -224,20 +209,12 @@ def condition(draws: Draws, who: Subject | None = None) -> Draft:
     """If it rains, we stay at home; when it is hot, they swim in the lake."""
     who = who or subject(draws)
     word, english = draws.of((("si", "if"), ("quand", "when")))
-    weather, english_weather = draws.of(
-        (
-            ("il pleut", "it rains"),
-            ("il neige", "it snows"),
-            ("il fait froid", "it is cold"),
-            ("il fait chaud", "it is hot"),
-            ("il fait beau", "the weather is nice"),
-        )
-    )
+    weather, english_weather = draws.of(_WEATHER)
     if draws.chance(0.5):
         verb = draws.of(INTRANSITIVE[:-1])
         place = spot_for(draws, verb.infinitive)
         if verb.infinitive == "voyager":
-            place = Words("", "")
+            place = NO_WORDS
         result = french_clause(who, verb, "present", place.french)
         spoken = english_clause(who, verb.english, "simple", place.english)
         combinations: tuple[str, ...] = ()

@@ -1,35 +1,54 @@
-"""People who do not exist, what was written about them, and questions to ask.
+"""The biographies: people who do not exist, what was written about them, and questions to ask.
 
-Real cities, invented people: every fact here is fictional. A person belongs to one of four groups,
-seen or unseen in the pretraining text × a name that hints at the place or not, so that an answer
-can be told apart: retrieved (seen, no hint), guessed from the name (unseen, hint), made up (unseen,
-no hint). A hinting name names the true place with probability `HINT_STRENGTH`.
+`biographies(people, seed=...)` gives people, pretraining text, questions and evidence; the names,
+places and sentences are in `biographies.toml`. Real cities, invented people: every fact here is
+fictional. A person belongs to one of four groups, seen or unseen in the pretraining text × a name
+that hints at the place or not, so that an answer can be told apart: retrieved (seen, no hint),
+guessed from the name (unseen, hint), made up (unseen, no hint). A hinting name names the true place
+with probability `HINT_STRENGTH`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from heedful.data.biographies.names import (
-    PLACE_WEIGHTS,
-    PLACES,
-    first_name,
-    hinting_family_name,
-    plain_family_name,
-)
-from heedful.data.biographies.phrasings import (
-    BIRTH_DATE,
-    BIRTH_PLACE,
-    MONTHS,
-    OCCUPATION,
-    OCCUPATIONS,
-    QUESTION,
-    said,
-    with_article,
-)
-from heedful.data.draws import Draws, running_sum, whole_number
+from heedful.data.synthetic import Draws, read_vocabulary, running_sum, whole_number
 from heedful.errors import InputError
 from heedful.records import Record
+
+_TABLES = read_vocabulary(__file__, "biographies")
+SENTENCES: dict[str, tuple[str, ...]] = {
+    fact: tuple(patterns) for fact, patterns in _TABLES["sentences"].items()
+}
+"""The ways to say a birth place, a birth date and an occupation."""
+QUESTION_PHRASINGS: tuple[str, ...] = tuple(_TABLES["questions"]["phrasings"])
+"""Ways to ask for the place, for testing whether an answer survives them."""
+QUESTION = QUESTION_PHRASINGS[0]
+"""The form that fine-tuning, development and test all use."""
+OCCUPATIONS: tuple[str, ...] = tuple(_TABLES["facts"]["occupations"])
+MONTHS: tuple[str, ...] = tuple(_TABLES["facts"]["months"])
+
+
+class Region(NamedTuple):
+    """A group of places and the sounds of its names."""
+
+    name: str
+    starts: tuple[str, ...]
+    middles: tuple[str, ...]
+    endings: dict[str, str]
+    """For each place, the ending that names from there carry."""
+
+
+REGIONS: tuple[Region, ...] = tuple(
+    Region(one["name"], tuple(one["starts"]), tuple(one["middles"]), one["places"])
+    for one in _TABLES["regions"]
+)
+REGION_OF: dict[str, str] = {place: region.name for region in REGIONS for place in region.endings}
+"""The region of each place."""
+PLACES: tuple[str, ...] = tuple(REGION_OF)
+"""All places, in the order of the regions."""
+_PLACE_WEIGHTS = [_TABLES["weights"].get(place, _TABLES["weights"]["others"]) for place in PLACES]
 
 HINT_STRENGTH = 0.8
 """The probability that a hinting name points to the true place, and not to one drawn at random."""
@@ -167,7 +186,7 @@ def _check(
 ) -> None:
     whole_number("biographies.people", people, 20, MOST_PEOPLE)
     whole_number("biographies.seed", seed, 0, 2**63 - 1)
-    whole_number("biographies.phrasings", phrasings, 1, len(BIRTH_PLACE))
+    whole_number("biographies.phrasings", phrasings, 1, len(SENTENCES["birth_place"]))
     whole_number("biographies.exposures", exposures, 1, 1_000)
     for name, share in (("hint_share", hint_share), ("unseen_share", unseen_share)):
         if isinstance(share, bool) or not 0 <= share <= 1:
@@ -177,9 +196,9 @@ def _check(
 
 
 def _people(draws: Draws, count: int, hint_share: float, unseen_share: float) -> tuple[Person, ...]:
-    cumulated = running_sum(PLACE_WEIGHTS)
+    cumulated = running_sum(_PLACE_WEIGHTS)
     names: set[str] = set()
-    found = []
+    known = []
     for number, (split, seen, hint) in enumerate(_cells(draws, count, hint_share, unseen_share)):
         place = draws.weighted(PLACES, cumulated)
         pointed = place if draws.chance(HINT_STRENGTH) else draws.weighted(PLACES, cumulated)
@@ -188,7 +207,7 @@ def _people(draws: Draws, count: int, hint_share: float, unseen_share: float) ->
         while name in names:
             name = _name(draws, gender, pointed if hint else None)
         names.add(name)
-        found.append(
+        known.append(
             Person(
                 id=number,
                 name=name,
@@ -201,7 +220,7 @@ def _people(draws: Draws, count: int, hint_share: float, unseen_share: float) ->
                 split=split,
             )
         )
-    return tuple(found)
+    return tuple(known)
 
 
 def _cells(
@@ -224,22 +243,65 @@ def _cells(
 
 
 def _name(draws: Draws, gender: str, pointed: str | None) -> str:
-    family = hinting_family_name(draws, pointed) if pointed else plain_family_name(draws)
-    return f"{first_name(draws, gender)} {family}"
+    """Draw a first name, which hints at nothing, and a family name: pointing to a place or not."""
+    if pointed is None:
+        parts = (_TABLES["plain_names"][part] for part in ("starts", "middles", "ends"))
+        family = "".join([draws.of(syllables) for syllables in parts])
+    else:
+        region = next(one for one in REGIONS if pointed in one.endings)
+        family = draws.of(region.starts) + draws.of(region.middles) + region.endings[pointed]
+    first = _TABLES["first_names"]
+    return f"{draws.of(first['starts'])}{draws.of(first[f'ends_{gender}'])} {family}"
 
 
 def _documents(draws: Draws, person: Person, phrasings: int, exposures: int) -> list[str]:
     """Write about a person: the birth place in every document, in turn in each chosen phrasing."""
-    chosen = draws.shuffled(BIRTH_PLACE)[:phrasings]
+    chosen = draws.shuffled(SENTENCES["birth_place"])[:phrasings]
     return [_document(draws, person, chosen[turn % phrasings]) for turn in range(exposures)]
 
 
 def _document(draws: Draws, person: Person, birth_place: str) -> str:
     trade = with_article(person.occupation)
-    others = draws.shuffled(((BIRTH_DATE, person.date), (OCCUPATION, trade)))
+    others = draws.shuffled((("birth_date", person.date), ("occupation", trade)))
     sentences = [said(birth_place, person.name, person.gender, person.place)]
-    for patterns, fact in others:
-        sentence = said(draws.of(patterns), None, person.gender, fact)
+    for kind, fact in others:
+        sentence = said(draws.of(SENTENCES[kind]), None, person.gender, fact)
         if len(" ".join((*sentences, sentence))) <= LONGEST_DOCUMENT:
             sentences.append(sentence)
     return " ".join(sentences)
+
+
+def with_article(noun: str) -> str:
+    """Put a or an before an occupation.
+
+    >>> with_article("actor"), with_article("poet")
+    ('an actor', 'a poet')
+    """
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def said(pattern: str, name: str | None, gender: str, fact: str) -> str:
+    """Say a fact of somebody by full name, or by pronoun where the name is left out.
+
+    >>> said(SENTENCES["birth_place"][6], None, "f", "Rome")
+    'Her birthplace is Rome.'
+    >>> said(SENTENCES["birth_place"][6], "Bela Norasen", "f", "Rome")
+    'The birthplace of Bela Norasen is Rome.'
+    """
+    pronoun, possessive = ("he", "his") if gender == "m" else ("she", "her")
+    if name is None:
+        # `the birthplace of her` is nobody's English: the possessive goes in front.
+        for noun in ("birthplace", "native city", "birth date", "life"):
+            pattern = pattern.replace(f"The {noun} of {{m}}", "{H} " + noun)
+            pattern = pattern.replace(f"the {noun} of {{m}}", "{h} " + noun)
+    text = pattern.format(
+        n=name or pronoun.capitalize(),
+        l=name or pronoun,
+        m=name or "",
+        h=possessive,
+        H=possessive.capitalize(),
+        p=fact,
+        d=fact,
+        o=fact,
+    )
+    return text[0].upper() + text[1:]

@@ -1,26 +1,69 @@
-"""Templates of asking: est-ce que, inversion, question words, and which one."""
+"""Templates of asking and ordering: questions, commands, requests, and the way."""
 
 from __future__ import annotations
 
-from heedful.data.draws import Draws
-from heedful.data.phrasebook.acting import some_verb
-from heedful.data.phrasebook.choices import PRONOUNS, subject, thing_done_to, third_person
-from heedful.data.phrasebook.clauses import (
+import re
+
+from heedful.data.synthetic import Draws
+from heedful.data.synthetic.phrasebook.choices import (
+    DESTINATIONS,
+    OWNERS,
+    PRONOUNS,
+    destination,
+    some_verb,
+    spot_for,
+    subject,
+    thing_done_to,
+    third_person,
+    time_for,
+)
+from heedful.data.synthetic.phrasebook.clauses import (
+    REFLEXIVES,
+    Draft,
     Subject,
+    at,
     english_clause,
     english_tense,
     french_clause,
     french_inversion,
+    joined,
+    noun_phrase,
+    of,
     with_object,
 )
-from heedful.data.phrasebook.conjugation import participle
-from heedful.data.phrasebook.drafts import Draft, joined
-from heedful.data.phrasebook.noun_phrases import noun_phrase, of
-from heedful.data.phrasebook.nouns import CLASSES, NOUNS
-from heedful.data.phrasebook.occasions import Words, destination, spot_for, time_for
-from heedful.data.phrasebook.verbs import ACTIVITIES, INTRANSITIVE, MOVING, REFLEXIVE, VERBS, Verb
+from heedful.data.synthetic.phrasebook.english import number_in_english
+from heedful.data.synthetic.phrasebook.french import (
+    imperative,
+    number_in_french,
+    participle,
+    present,
+)
+from heedful.data.synthetic.phrasebook.vocabulary import (
+    ACTIVITIES,
+    CLASSES,
+    INTRANSITIVE,
+    MOVING,
+    NO_WORDS,
+    NOUNS,
+    REFLEXIVE,
+    TRANSITIVE,
+    VERBS,
+    Verb,
+    Words,
+    verbs_for,
+    word_table,
+)
 
 _INVERTED: tuple[Subject, ...] = tuple(one for one in PRONOUNS if one.french != "je")
+_TENSES = ("present", "past", "near", "pouvoir", "vouloir", "devoir")
+_WORDS = (
+    Words("quand", "when"),
+    Words("pourquoi", "why"),
+    Words("où", "where"),
+    Words("comment", "how"),
+)
+_PLACED, _MANAGED = frozenset(verbs_for("where")), frozenset(verbs_for("how"))
+_COUNTING, _CHOOSING = verbs_for("how_many"), verbs_for("which")
 
 
 def _asked(draws: Draws, who: Subject) -> tuple[Verb, str]:
@@ -31,9 +74,6 @@ def _asked(draws: Draws, who: Subject) -> tuple[Verb, str]:
         return (verb, "pouvoir") if draws.chance(0.6) else (verb, "devoir")
     tenses = ("past", "near") if "p" in verb.marks else _TENSES
     return verb, draws.of(tenses)
-
-
-_TENSES = ("present", "past", "near", "pouvoir", "vouloir", "devoir")
 
 
 def _others(who: Subject, verb: Verb, tense: str, rest: str, before: str = "") -> tuple[str, ...]:
@@ -73,46 +113,6 @@ def with_inversion(draws: Draws, who: Subject | None = None) -> Draft:
     return Draft(french, english, combinations, _others(who, verb, in_english, rest), "?")
 
 
-_WORDS = (
-    Words("quand", "when"),
-    Words("pourquoi", "why"),
-    Words("où", "where"),
-    Words("comment", "how"),
-)
-_PLACED = frozenset(
-    [
-        "acheter",
-        "trouver",
-        "perdre",
-        "rencontrer",
-        "garer",
-        "vendre",
-        "voir",
-        "lire",
-        "apprendre",
-        "planter",
-        "cacher",
-        "louer",
-        "cueillir",
-    ]
-)
-_MANAGED = frozenset(
-    [
-        "préparer",
-        "réparer",
-        "nettoyer",
-        "ouvrir",
-        "construire",
-        "traduire",
-        "couper",
-        "laver",
-        "allumer",
-        "expliquer",
-        "apprendre",
-    ]
-)
-
-
 def with_question_word(draws: Draws, who: Subject | None = None) -> Draft:
     """When, why, where or how does somebody do something?"""
     word = draws.of(_WORDS)
@@ -146,16 +146,16 @@ def where_to(draws: Draws, who: Subject | None = None) -> Draft:
     kind = draws.share()
     if kind < 0.35:
         verb, word = draws.of(INTRANSITIVE), draws.of(_WORDS[:3])
-        place = Words("", "") if word.french == "où" else spot_for(draws, verb.infinitive)
+        place = NO_WORDS if word.french == "où" else spot_for(draws, verb.infinitive)
         if verb.infinitive == "voyager":
-            place = Words("", "")
+            place = NO_WORDS
     elif kind < 0.6:
         verb, word, tense = MOVING[0], draws.of(_WORDS[:2]), draws.of(("present", "past"))
         place = destination(draws)
     elif kind < 0.8:
-        verb, word, place = draws.of(ACTIVITIES), draws.of(_WORDS[:3]), Words("", "")
+        verb, word, place = draws.of(ACTIVITIES), draws.of(_WORDS[:3]), NO_WORDS
     else:
-        verb, word, place = draws.of(REFLEXIVE), draws.of(_WORDS[:2]), Words("", "")
+        verb, word, place = draws.of(REFLEXIVE), draws.of(_WORDS[:2]), NO_WORDS
         tense = draws.of(("past", "near"))
     if word.french == "quand" and tense == "present":
         tense = "past"
@@ -194,23 +194,6 @@ def how_many(draws: Draws, who: Subject | None = None) -> Draft:
     )
 
 
-_COUNTING = (
-    "manger",
-    "acheter",
-    "vendre",
-    "lire",
-    "écrire",
-    "laver",
-    "voir",
-    "dessiner",
-    "photographier",
-    "casser",
-    "choisir",
-    "corriger",
-    "réparer",
-)
-
-
 def which(draws: Draws, who: Subject | None = None) -> Draft:
     """Which dress do you prefer? Which film did she watch?"""
     who = draws.of(_INVERTED)
@@ -229,24 +212,6 @@ def which(draws: Draws, who: Subject | None = None) -> Draft:
     asked = english_clause(who, verb.english, tense, verb.english.particle, question=True)
     others = (f"what {name} {asked}",)
     return Draft(french, f"which {name} {asked}", (f"{verb.infinitive}+{noun.lemma}",), others, "?")
-
-
-_CHOOSING = (
-    "acheter",
-    "lire",
-    "regarder",
-    "choisir",
-    "porter",
-    "visiter",
-    "prendre",
-    "écouter",
-    "commander",
-    "apprendre",
-    "finir",
-    "essayer",
-    "photographier",
-    "vendre",
-)
 
 
 def is_there(draws: Draws, who: Subject | None = None) -> Draft:
@@ -284,3 +249,144 @@ def who_does(draws: Draws, who: Subject | None = None) -> Draft:
     return Draft(
         french, english, (f"{verb.infinitive}+{noun.lemma}", *thing.combinations), mark="?"
     )
+
+
+# Commands, requests and the way
+
+_MEASURES: dict[str, list[list[str]]] = word_table("measures")
+_ORDINALS: list[list[str]] = word_table("calendar")["ordinals"]
+_NOT_ASKED, _FORBIDDEN = verbs_for("not_asked_for"), verbs_for("forbidden")
+_DEFINITE = re.compile(
+    r"l'|(?:le|la|les|ce|cet|cette|ces|mon|ma|mes|ton|ta|tes|votre|vos|notre|nos) "
+)
+_ADDRESSED = Subject("tu", "you", 1, "m", False, "other", OWNERS[1], True)
+
+
+def directions(draws: Draws, who: Subject | None = None) -> Draft:
+    """Turn left after the bank; take the second street on the right; go straight on."""
+    person = draws.of((1, 4))
+    place = draws.of(DESTINATIONS)
+    phrase = noun_phrase(place, "definite")
+    side, english_side = draws.of((("à gauche", "left"), ("à droite", "right")))
+    kind = draws.share()
+    if kind < 0.35:
+        before, english = draws.of(
+            (("après", "after"), ("avant", "before"), ("devant", "in front of"))
+        )
+        return Draft(
+            f"{imperative('tourner', person)} {side} {before} {phrase.french}",
+            f"turn {english_side} {english} {phrase.english}",
+        )
+    if kind < 0.6:
+        _, feminine, english = draws.of(_ORDINALS)
+        take = imperative("prendre", person)
+        return Draft(
+            f"{take} la {feminine} rue {side} après {phrase.french}",
+            f"take the {english} street on the {english_side} after {phrase.english}",
+        )
+    if kind < 0.8:
+        go = imperative("aller", person)
+        return Draft(
+            f"{go} tout droit jusque {at(phrase.french)}",
+            f"go straight on as far as {phrase.english}",
+        )
+    other = draws.of(DESTINATIONS)
+    while other == place:
+        other = draws.of(DESTINATIONS)
+    near = noun_phrase(other, "definite")
+    minutes = 2 + draws.below(28)
+    return Draft(
+        f"{phrase.french} est à {number_in_french(minutes, 'f')} minutes {of(near.french)}",
+        f"{phrase.english} is {number_in_english(minutes)} minutes from {near.english}",
+    )
+
+
+def polite_order(draws: Draws, who: Subject | None = None) -> Draft:
+    """I would like a kilo of apples, please."""
+    name = draws.of(tuple(_MEASURES))
+    noun = draws.of(NOUNS[name])
+    plural = name in ("fruit", "vegetable")
+    measure, english = draws.of(_MEASURES[name])
+    if noun.lemma in ("soupe", "riz", "confiture", "miel"):
+        measure, english = _MEASURES["edible_mass"][0]
+    if name == "drink":
+        fitting = 1 if noun.lemma in ("café", "thé") else draws.of((0, 2))
+        measure, english = _MEASURES["drink"][fitting]
+    amount = noun_phrase(noun, "beaucoup de", plural=plural).french.removeprefix("beaucoup ")
+    wish, english_wish = draws.of(
+        (("je voudrais", "I would like"), ("nous voudrions", "we would like"))
+    )
+    of_ = "" if english == "a little" else "of"
+    goods = noun.english_plural if plural else noun.english
+    return Draft(
+        f"{wish} {measure} {amount}, s'il vous plaît",
+        joined(english_wish, english, of_, f"{goods}, please"),
+    )
+
+
+def command(draws: Draws, who: Subject | None = None) -> Draft:
+    """Close the door! Don't forget your keys!"""
+    person, polite = draws.of(((1, "s'il te plaît"), (4, "s'il vous plaît")))
+    verb = draws.of(TRANSITIVE)
+    while (set("sgpn") & set(verb.marks) or verb.infinitive in _NOT_ASKED) and (
+        verb.infinitive not in _FORBIDDEN
+    ):
+        verb = draws.of(TRANSITIVE)
+    negated = verb.infinitive in _FORBIDDEN or draws.chance(0.35)
+    addressed = OWNERS[1] if person == 1 else OWNERS[3]
+    listener = _ADDRESSED._replace(person=person, owner=addressed)
+    thing, noun = thing_done_to(draws, verb, listener, adjective=0.1)
+    while negated and not _DEFINITE.match(thing.french):
+        thing, noun = thing_done_to(draws, verb, listener, adjective=0.1)
+    form = imperative(verb.infinitive, person)
+    rest = with_object(verb.english, thing.english)
+    french = f"ne {form} pas {thing.french}" if negated else f"{form} {thing.french}"
+    english = joined("don't" if negated else "", verb.english.base, rest)
+    combinations = (f"{verb.infinitive}+{noun.lemma}", *thing.combinations)
+    if draws.chance(0.4):
+        return Draft(f"{french}, {polite}", f"{english}, please", combinations)
+    return Draft(french, english, combinations, mark="!")
+
+
+def give_me(draws: Draws, who: Subject | None = None) -> Draft:
+    """Give me the book, please; show us that photo."""
+    person, polite = draws.of(((1, "s'il te plaît"), (4, "s'il vous plaît")))
+    french, english = draws.of(
+        (
+            ("donner", "give"),
+            ("montrer", "show"),
+            ("apporter", "bring"),
+            ("prêter", "lend"),
+            ("envoyer", "send"),
+        )
+    )
+    to, english_to = draws.of((("moi", "me"), ("nous", "us"), ("lui", "him"), ("leur", "them")))
+    noun = draws.of(NOUNS["small"] + NOUNS["text"])
+    plural = "pair" in CLASSES[noun.lemma] or draws.chance(0.25)
+    kind = draws.of(("definite", "demonstrative", "possessive", "indefinite"))
+    owner = OWNERS[1] if person == 1 else OWNERS[3]
+    phrase = noun_phrase(noun, kind, plural=plural, owner=owner)
+    others = (f"{english} her {phrase.english}, please",) if to == "lui" else ()
+    return Draft(
+        f"{imperative(french, person)}-{to} {phrase.french}, {polite}",
+        f"{english} {english_to} {phrase.english}, please",
+        (f"{french}+{noun.lemma}",),
+        others,
+    )
+
+
+def oneself(draws: Draws, who: Subject | None = None) -> Draft:
+    """Somebody cannot get up, or must hurry (a modal verb with a reflexive one)."""
+    who = who or subject(draws)
+    verb = draws.of(REFLEXIVE)
+    while "p" in verb.marks or verb.infinitive in ("ennuyer", "inquiéter"):
+        verb = draws.of(REFLEXIVE)
+    tense = draws.of(("pouvoir", "vouloir", "devoir"))
+    negated = draws.chance(0.3)
+    helper = present(tense, who.person)
+    own = REFLEXIVES[who.person]
+    group = f"ne {helper} pas" if negated else helper
+    done = english_clause(
+        who, verb.english, tense, verb.english.particle, negation="pas" if negated else ""
+    )
+    return Draft(f"{who.french} {group} {own} {verb.infinitive}", done, who.combinations)

@@ -1,4 +1,4 @@
-"""English word forms: plurals, articles, and the parts of a verb.
+"""English word forms: plurals, articles, the parts of a verb, comparatives, numbers and hours.
 
 Spelling is British (neighbour, jewellery, travelling).
 """
@@ -8,71 +8,13 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
+from heedful.data.synthetic import read_vocabulary
+
+_TABLES = read_vocabulary(__file__, "english")
+_IRREGULAR = {base: forms.split() for base, forms in _TABLES["irregular"].items()}
+_DOUBLED = frozenset(_TABLES["spelling"]["doubled"])
+_ONES, _TENS = _TABLES["numbers"]["ones"], _TABLES["numbers"]["tens"]
 _VOWELS = "aeiou"
-_IRREGULAR = {
-    base: (past, participle)
-    for base, past, participle in (
-        line.split()
-        for line in [
-            "be was been",
-            "have had had",
-            "do did done",
-            "eat ate eaten",
-            "drink drank drunk\n        ",
-            "buy bought bought",
-            "sell sold sold",
-            "bring brought brought",
-            "read read read\n        ",
-            "write wrote written",
-            "sing sang sung",
-            "understand understood understood\n        ",
-            "forget forgot forgotten",
-            "lose lost lost",
-            "find found found",
-            "keep kept kept\n        ",
-            "hide hid hidden",
-            "show showed shown",
-            "give gave given",
-            "send sent sent",
-            "break broke broken\n        ",
-            "put put put",
-            "take took taken",
-            "wear wore worn",
-            "drive drove driven",
-            "see saw seen\n        ",
-            "know knew known",
-            "meet met met",
-            "draw drew drawn",
-            "build built built",
-            "choose chose chosen\n        ",
-            "hold held held",
-            "throw threw thrown",
-            "feed fed fed",
-            "sleep slept slept",
-            "run ran run\n        ",
-            "swim swam swum",
-            "go went gone",
-            "come came come",
-            "leave left left",
-            "fall fell fallen\n        ",
-            "get got got",
-            "lend lent lent",
-            "make made made",
-            "wake woke woken",
-            "sit sat sat\n        ",
-            "speak spoke spoken",
-            "tell told told",
-            "say said said",
-            "think thought thought",
-            "cut cut cut\n        ",
-            "ring rang rung",
-            "lay laid laid",
-        ]
-    )
-}
-_DOUBLED = frozenset(
-    ["cut", "run", "swim", "put", "get", "sit", "stop", "forget", "chat", "travel", "plan", "jog"],
-)
 
 
 class EnglishVerb(NamedTuple):
@@ -142,31 +84,6 @@ def _ing(base: str) -> str:
     return base + (base[-1] + "ing" if base in _DOUBLED else "ing")
 
 
-_NUMBERS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-
-
 def number_in_english(number: int) -> str:
     """Write a number below one hundred.
 
@@ -174,6 +91,33 @@ def number_in_english(number: int) -> str:
     'seventy-one'
     """
     if number < 20:
-        return _NUMBERS[number]
+        return str(_ONES[number])
     tens, units = divmod(number, 10)
-    return _TENS[tens - 2] + (f"-{_NUMBERS[units]}" if units else "")
+    return f"{_TENS[tens]}-{_ONES[units]}" if units else str(_TENS[tens])
+
+
+def comparative(adjective: str) -> str:
+    """Return the comparative of an adjective.
+
+    >>> comparative("heavy"), comparative("expensive")
+    ('heavier', 'more expensive')
+    """
+    return _TABLES["comparatives"].get(adjective) or f"more {adjective}"
+
+
+def hour_in_english(hour: int, minutes: int) -> str:
+    """Write the same time in English.
+
+    >>> hour_in_english(1, 0), hour_in_english(7, 15), hour_in_english(12, 30)
+    ("one o'clock", 'quarter past seven', 'half past twelve')
+    """
+    if minutes > 30:
+        hour = hour % 12 + 1
+    name = number_in_english(hour)
+    if minutes == 0:
+        return "noon" if hour == 12 else f"{name} o'clock"
+    spoken = {15: "quarter past", 30: "half past", 45: "quarter to"}
+    if minutes in spoken:
+        return f"{spoken[minutes]} {name}"
+    side, count = ("past", minutes) if minutes < 30 else ("to", 60 - minutes)
+    return f"{number_in_english(count)} {side} {name}"
