@@ -45,7 +45,7 @@ from heedful.studies.text_training import prepare
 from heedful.studies.translation import Translator
 from heedful.studies.translation.opening import format_of
 from heedful.training import train
-from heedful.training.trained import trained_decoder
+from heedful.training.runs import trained_decoder
 
 RESULTS = Path(__file__).parent / "results" / "translate.json"
 SENTENCES, MOST = 1_000, 64

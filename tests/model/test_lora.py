@@ -15,7 +15,7 @@ from heedful.generation import FastStep
 from heedful.model import Decoder, preset
 from heedful.model.lora import LowRank, add_lora, merge_lora, trained_count
 from heedful.training import Compute, Hooks, Schedule, TrainingConfig, resume, train
-from heedful.training.trained import trained_decoder
+from heedful.training.runs import trained_decoder
 
 TOKENS = torch.tensor([[72, 101, 101, 100], [1, 2, 3, 4]])
 

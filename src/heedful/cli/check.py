@@ -71,10 +71,10 @@ def check(
 
 
 def _once(checker: Checker, sheets: list[Sheet], exports: Exports, *, json: bool) -> int:
-    from heedful.cli.progress import progress
+    from heedful.progress import meter
     from heedful.views.claims_views import check_tables
 
-    with progress("judging claims") as step:
+    with meter("judging claims") as step:
         report = checker.check(sheets, step)
     show(report, check_tables, json=json)
     _export(report, exports)

@@ -34,12 +34,12 @@ def copyable_command(
         heed copyable --keys model.safetensors:lm_head.weight --workers 2 --json
     """
     from heedful.attention import copyable
-    from heedful.cli.progress import progress
+    from heedful.progress import meter
     from heedful.views.copyable_views import copyable_figure, copyable_tables
 
     check_figure_path(figure)
     rows = keys.array()
-    with progress(f"testing {len(rows):,} keys") as step:
+    with meter(f"testing {len(rows):,} keys") as step:
         record = copyable(rows, exact_margins=exact_margins, workers=workers, progress=step)
     show(record, copyable_tables, json=json)
     draw(record, figure, lambda found: copyable_figure(found, rows))

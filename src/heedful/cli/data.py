@@ -144,11 +144,11 @@ def get(
         heed data get tatoeba
         heed data get multi30k --to corpora
     """
-    from heedful.cli.progress import progress
     from heedful.data.published import fetch_corpus
+    from heedful.progress import meter
     from heedful.views.data_views import fetched_data_tables
 
-    with progress(f"fetching {name}") as step:
+    with meter(f"fetching {name}") as step:
         record = fetch_corpus(name, to, step)
     show(record, fetched_data_tables, json=json)
     return 0

@@ -142,7 +142,7 @@ def heads(
         heed design heads --n 10 --of 0 1 --curves --figure heads.svg
     """
     from heedful.attention import design_heads, error_curves
-    from heedful.cli.progress import progress
+    from heedful.progress import meter
     from heedful.views.heads_views import heads_figure, heads_tables
 
     check_figure_path(figure)
@@ -150,7 +150,7 @@ def heads(
     gaussian = noise.around(rows)
     value_rows = read_values(values, len(rows))
     scale = keys.scale_value()
-    with progress("searching for robust heads") as step:
+    with meter("searching for robust heads") as step:
         made = design_heads(
             gaussian,
             of=of,

@@ -33,7 +33,7 @@ def explain(
     """
     from heedful.claims.checker import Checker, Explanation
     from heedful.claims.sheet import catalog, claim_named, find_sheets
-    from heedful.cli.progress import progress
+    from heedful.progress import meter
     from heedful.views.claims_views import explanation_tables, verdict_figure
     from heedful.workers import TaskLimits
 
@@ -42,7 +42,7 @@ def explain(
     home, wanted = claim_named(sheets, claim)
     with (
         Checker(workers=1, limits=TaskLimits(seconds=seconds)) as checker,
-        progress(f"judging {home.name}/{wanted.id}") as step,
+        meter(f"judging {home.name}/{wanted.id}") as step,
     ):
         verdict = checker.judge_one(home, wanted, step)
     record = Explanation(claim=wanted, verdict=verdict)

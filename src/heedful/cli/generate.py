@@ -170,13 +170,13 @@ def generate(
 def _generate(
     checkpoint: Checkpoint, rows: list[list[int]], *, precision: Precision, **settings: Any
 ) -> GenerationResult:
-    from heedful.cli.progress import progress
     from heedful.generation import FastStep
     from heedful.generation import generate as continue_rows
     from heedful.generation.prompts import Prompts
+    from heedful.progress import meter
 
     Prompts.of(checkpoint.config, rows, settings["stops"])  # before the weights are read
-    with progress("reading weights") as step:
+    with meter("reading weights") as step:
         decoder = checkpoint.decoder(progress=step)
     return continue_rows(decoder, rows, step=FastStep(decoder, precision), **settings)
 

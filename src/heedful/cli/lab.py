@@ -11,8 +11,8 @@ from cyclopts import Parameter
 
 from heedful.cli.lab_parts import Bench, Scale, chosen
 from heedful.cli.output import JsonFlag, show
-from heedful.cli.progress import progress
 from heedful.errors import InputError, MissingPartError
+from heedful.progress import meter
 
 if TYPE_CHECKING:
     from heedful.views.lab_record import PartRecord
@@ -84,7 +84,7 @@ def lab(
         else:
             started = time.perf_counter()
             try:
-                with progress(part.says) as step:
+                with meter(part.says) as step:
                     found = part.run(bench, step)
             except MissingPartError as error:
                 if only is not None:

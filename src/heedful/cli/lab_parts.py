@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from heedful.cli.progress import Step
 from heedful.errors import InputError
+from heedful.progress import Step
 
 if TYPE_CHECKING:
     from heedful.studies.translation.settings import StudySettings

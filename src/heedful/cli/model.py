@@ -79,11 +79,11 @@ def verify(path: Path, source: SourceFlags = DEFAULT_SOURCE, *, json: JsonFlag =
         heed model verify stories260K.bin --format llama2c
     """
     checkpoint = source.open(path)
-    from heedful.cli.progress import progress
     from heedful.model.weights.checkpoint import verify_model
+    from heedful.progress import meter
     from heedful.views.model_views import verification_tables
 
-    with progress("reading weights") as step:
+    with meter("reading weights") as step:
         record = verify_model(checkpoint, step)
     show(record, verification_tables, json=json)
     if record.sound:
@@ -117,12 +117,12 @@ def convert(
     checkpoint = source.open(path)
     import torch
 
-    from heedful.cli.progress import progress
     from heedful.model import open_checkpoint, write_folder
     from heedful.model.weights.checkpoint import inspect_model
+    from heedful.progress import meter
     from heedful.views.model_views import info_tables
 
-    with progress("converting") as step:
+    with meter("converting") as step:
         write_folder(
             checkpoint.decoder(progress=step),
             folder,
@@ -144,11 +144,11 @@ def get(name: str, *, json: JsonFlag = False) -> int:
 
         heed model get smollm2
     """
-    from heedful.cli.progress import progress
     from heedful.model.weights.published import fetch
+    from heedful.progress import meter
     from heedful.views.model_views import fetched_tables
 
-    with progress(f"fetching {name}") as step:
+    with meter(f"fetching {name}") as step:
         record = fetch(name, step)
     show(record, fetched_tables, json=json)
     return 0

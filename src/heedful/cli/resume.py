@@ -8,8 +8,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from heedful.cli.output import JsonFlag
-from heedful.cli.train import StrategyFlag, finish, progress_line
+from heedful.cli.train import StrategyFlag, finish, told_to
 from heedful.errors import InputError
+from heedful.progress import meter
 
 
 def resume(
@@ -42,7 +43,7 @@ def resume(
             way_out="start that again",
         )
     made = prepare(settings)
-    with progress_line() as report:
-        hooks = Hooks(evaluate=held_out_loss(made.held_out), report=report)
+    with meter("starting") as show_progress:
+        hooks = Hooks(evaluate=held_out_loss(made.held_out), report=told_to(show_progress))
         result = go_on(run, made.batches, data=made.hashes, hooks=hooks, strategy=strategy)
     return finish(result, made, json=json)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
-from heedful.cli.progress import Step
+from heedful.progress import Step
 
 if TYPE_CHECKING:
     from heedful.studies.heads import HeadsStudy
@@ -62,8 +62,8 @@ def heads(
     """
     from dataclasses import replace
 
-    from heedful.cli.progress import long_progress
     from heedful.errors import InputError
+    from heedful.progress import meter
     from heedful.studies.heads import QUICK, QUICK_EFFORT, Amount, Effort, Plan, study_heads
     from heedful.views.heads_figures import heads_map
     from heedful.views.heads_tables import heads_study_tables
@@ -87,7 +87,7 @@ def heads(
             order_seeds=base.order_seeds if seeds is None else seeds,
             steps=base.steps if steps is None else steps,
         )
-    with long_progress("watching heads") as step:
+    with meter("watching heads") as step:
         record = study_heads(
             model,
             text=text,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from heedful.cli.output import JsonFlag, show
-from heedful.cli.progress import progress
 from heedful.cli.study_translation import prepare_folder
 from heedful.errors import InputError, RunError
+from heedful.progress import meter
 
 if TYPE_CHECKING:
     from heedful.studies.knowledge.findings import KnowledgeStudy
@@ -83,7 +83,7 @@ def knowledge(
             "wanted_error": error_rate,
         },
     )
-    with progress("knowledge: pretrain, fine-tune, ask") as step:
+    with meter("knowledge: pretrain, fine-tune, ask") as step:
         record = knowledge_study(corpus, plan, output, step)
     _keep(record, output)
     show(record, knowledge_tables, json=json)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,9 +11,9 @@ from cyclopts import Parameter
 
 from heedful.cli.output import JsonFlag, show
 from heedful.errors import InputError, RunError
+from heedful.progress import meter
 
 if TYPE_CHECKING:
-    from heedful.studies.translation.meter import Tell
     from heedful.studies.translation.records import ArmResult, TranslationStudy
 
 RECORD, REPORT = "translation.json", "report.html"
@@ -101,8 +98,14 @@ def translation(
     asked["elsewhere"] = {"tuning": tuning} | ({} if model is None else {"model": model})
     settings = study_settings(QUICK if quick else {}, recipe_of(recipe), asked)
     prepare_folder(output)
-    with study_progress() as (tell, done):
-        record = run_study(settings, output, tell=tell, done=done, command=_command())
+    with meter("starting") as progress:
+        record = run_study(
+            settings,
+            output,
+            tell=progress.tell,
+            done=lambda arm: progress.line(_line_of(arm)),
+            command=_command(),
+        )
     keep_study(record, output)
     show(record, study_tables, json=json)
     if not json:
@@ -110,40 +113,11 @@ def translation(
     return 0
 
 
-@contextmanager
-def study_progress() -> Iterator[tuple[Tell, Callable[[ArmResult], None]]]:
-    """Show on stderr what goes on, and a line for each arm that is done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-    screen = Console(stderr=True, highlight=False)
-    with Progress(
-        BarColumn(bar_width=20),
-        TaskProgressColumn(),
-        TextColumn("{task.description}"),
-        console=screen,
-        transient=True,
-        auto_refresh=False,  # no thread of its own: it would take time from the lanes
-        disable=not screen.is_terminal,
-    ) as bar:
-        task = bar.add_task("starting", total=1.0)
-        shown = 0.0
-
-        def tell(what: str, share: float) -> None:
-            nonlocal shown
-            if time.monotonic() - shown < 0.25 and ": step " in what:
-                return
-            shown = time.monotonic()
-            bar.update(task, completed=share, description=what)
-            bar.refresh()
-
-        def done(arm: ArmResult) -> None:
-            screen.print(
-                f"{arm.arm}, {arm.pairs:,} pairs: BLEU {arm.bleu:.1f} "
-                f"({arm.bleu_low:.1f} to {arm.bleu_high:.1f}), {arm.minutes:.1f} min of training"
-            )
-
-        yield tell, done
+def _line_of(arm: ArmResult) -> str:
+    return (
+        f"{arm.arm}, {arm.pairs:,} pairs: BLEU {arm.bleu:.1f} "
+        f"({arm.bleu_low:.1f} to {arm.bleu_high:.1f}), {arm.minutes:.1f} min of training"
+    )
 
 
 def prepare_folder(output: Path) -> None:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from heedful.cli.output import JsonFlag, show
+from heedful.progress import Meter, meter
 
 if TYPE_CHECKING:
     from heedful.studies.text_training import TextTraining
     from heedful.training import TrainingResult
+    from heedful.training.hooks import Report
 else:  # these classes live beside torch, which is loaded only when a training begins
-    TextTraining = TrainingResult = Any
+    Report = TextTraining = TrainingResult = Any
 
 StrategyFlag = Annotated[
     Literal["single", "ddp", "fsdp"],
@@ -86,8 +84,8 @@ def train(
     if "RANK" not in os.environ:  # of several processes, one may have made the folder already
         RunFolder(folder).check_new()  # before a large corpus is read for nothing
     made = prepare(_with_files(values, files, held_out_files))
-    with progress_line() as report:
-        hooks = Hooks(evaluate=held_out_loss(made.held_out), report=report)
+    with meter("starting") as show_progress:
+        hooks = Hooks(evaluate=held_out_loss(made.held_out), report=told_to(show_progress))
         if again and (folder / "config.json").is_file():
             result = resume(folder, made.batches, data=made.hashes, hooks=hooks, strategy=strategy)
         else:
@@ -132,7 +130,7 @@ def _write_model(run: Path, checkpoint: Path, made: TextTraining) -> None:
     from heedful.model import write_folder
     from heedful.studies.translation.model_card import write_card
     from heedful.studies.translation.opening import format_of
-    from heedful.training.trained import trained_decoder
+    from heedful.training.runs import trained_decoder
 
     model = run / "model"
     if not model.exists():
@@ -143,59 +141,6 @@ def _write_model(run: Path, checkpoint: Path, made: TextTraining) -> None:
     write_card(run)
 
 
-@contextmanager
-def progress_line() -> Iterator[Any]:
-    """Show one line on stderr while the block trains; nothing when it is not a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    class Screen(Console):
-        """Never hides the cursor: a training that is killed could not bring it back."""
-
-        def show_cursor(self, show: bool = True) -> bool:
-            return False
-
-    screen = Screen(stderr=True)
-    if not screen.is_terminal or os.environ.get("RANK", "0") != "0":
-        yield None
-        return
-    with Progress(
-        BarColumn(bar_width=20),
-        TextColumn("{task.description}"),
-        console=screen,
-        transient=True,
-        auto_refresh=False,  # no thread of its own: it would take time from the lanes
-    ) as bar:
-        task = bar.add_task("starting")
-        shown = 0.0
-
-        def report(state: Any) -> None:
-            nonlocal shown
-            now = time.monotonic()
-            if now - shown < 0.25 and state.step < state.steps:
-                return
-            shown = now
-            text = (
-                f"step {state.step:,}/{state.steps:,}  loss {state.loss:.3f}  "
-                f"{state.tokens_per_second:,.0f} tokens/s  {state.utilisation:.0%} used  "
-                f"{_duration(state.seconds_left)} left"
-            )
-            bar.update(task, completed=state.step, total=state.steps, description=text)
-            bar.refresh()
-
-        yield report
-    sys.stderr.flush()
-
-
-def _duration(seconds: float) -> str:
-    """Write a duration as people read it.
-
-    >>> _duration(42.4), _duration(200), _duration(9000)
-    ('42 s', '3 min 20 s', '2 h 30 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+def told_to(show_progress: Meter) -> Report:
+    """Return a hook that shows every step."""
+    return lambda state: show_progress.tell(state.line, state.step / state.steps)

@@ -22,7 +22,7 @@ from heedful.studies.translation.model_card import CARD
 from heedful.studies.translation.opening import format_of, is_run
 from heedful.tokenization import Tokenizer
 from heedful.training.folder import CONFIG, RunFolder
-from heedful.training.trained import trained_decoder
+from heedful.training.runs import trained_decoder
 
 Target = Literal["hf", "heedful"]
 FORMS: dict[str, Literal["huggingface", "heedful"]] = {"hf": "huggingface", "heedful": "heedful"}

@@ -3,13 +3,25 @@
 from heedful.errors import MissingPartError as _MissingPartError
 
 try:
-    from heedful.training.comparison import RunComparison, RunSummary, compare_runs, list_runs
     from heedful.training.config import Compute, Optimiser, Schedule, TrainingConfig, read_config
     from heedful.training.evaluation import held_out_loss
     from heedful.training.feed import Feed
     from heedful.training.hooks import Evaluation, Hooks, Progress, TrainingResult, no_better
     from heedful.training.loop import resume, train
-    from heedful.training.trained import trained_decoder
+    from heedful.training.runs import (
+        FinishedRun,
+        RunComparison,
+        RunStoppedError,
+        RunSummary,
+        begin_or_resume,
+        compare_runs,
+        finished_run,
+        is_finished,
+        list_runs,
+        run_path,
+        train_to_end,
+        trained_decoder,
+    )
 except ModuleNotFoundError as _error:
     if str(_error.name).startswith("heedful"):
         raise
@@ -19,20 +31,27 @@ __all__ = [
     "Compute",
     "Evaluation",
     "Feed",
+    "FinishedRun",
     "Hooks",
     "Optimiser",
     "Progress",
     "RunComparison",
+    "RunStoppedError",
     "RunSummary",
     "Schedule",
     "TrainingConfig",
     "TrainingResult",
+    "begin_or_resume",
     "compare_runs",
+    "finished_run",
     "held_out_loss",
+    "is_finished",
     "list_runs",
     "no_better",
     "read_config",
     "resume",
+    "run_path",
     "train",
+    "train_to_end",
     "trained_decoder",
 ]

@@ -51,6 +51,14 @@ class Progress:
     seconds_left: float
     """At this speed."""
 
+    @property
+    def line(self) -> str:
+        """All of it that fits beside a bar."""
+        return (
+            f"step {self.step:,}/{self.steps:,}  loss {self.loss:.3f}  "
+            f"{self.tokens_per_second:,.0f} tokens/s  {self.utilisation:.0%} used"
+        )
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingResult(Record):

@@ -13,7 +13,7 @@ from heedful.views.terminal import bullets, number, paragraph, table
 
 if TYPE_CHECKING:
     from heedful.training import RunComparison, TrainingResult
-    from heedful.training.comparison import Difference, RunList
+    from heedful.training.runs import Difference, RunList
 else:  # these records live beside torch, without which the report must work
     Difference = RunComparison = RunList = TrainingResult = Record
 

@@ -97,7 +97,7 @@ def warm_up(shelves: Shelves) -> None:
     catalog_json()
     if shelves.entries() or shelves.runs():  # else nobody may ever need torch
         with contextlib.suppress(HeedfulError):
-            importlib.import_module("heedful.training.comparison")
+            importlib.import_module("heedful.training.runs")
             importlib.import_module("heedful.model")
 
 

@@ -86,7 +86,7 @@ def _runs(shelves: Shelves) -> dict[str, Any]:
     found = shelves.runs()
     if not found:  # without a run there is nothing that torch must be loaded for
         return {"folder": shelves.runs_folder.name, "runs": []}
-    from heedful.training.comparison import summary_of
+    from heedful.training.runs import summary_of
 
     return {
         "folder": shelves.runs_folder.name,

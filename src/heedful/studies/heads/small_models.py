@@ -30,7 +30,7 @@ from heedful.studies.heads.sample import Sample, pair_rows
 from heedful.studies.text_corpora import TextData, read_parts
 from heedful.studies.text_training import TextTraining, prepare
 from heedful.studies.translation.opening import format_of
-from heedful.training import train, trained_decoder
+from heedful.training import train_to_end
 from heedful.training.config import config_of
 
 Family = Literal["norm", "heads", "positions"]
@@ -191,22 +191,22 @@ def train_one(plan: Plan, name: str, seed: int) -> SmallModel:
     with tempfile.TemporaryDirectory(prefix="heedful-heads-") as folder:
         run = Path(folder) / "run"
         try:
-            train(config_of(_values(plan, name, seed, material)), material.batches, run)
-            return measure(trained_decoder(run), sample, name, seed)
+            config = config_of(_values(plan, name, seed, material))
+            trained = train_to_end(run, config, material.batches)
+            return measure(trained.decoder(), sample, name, seed)
         finally:
             torch.set_num_threads(threads)
 
 
 def base_run(plan: Plan, folder: Path) -> Path:
     """Train the base in a folder of its own, for a study of its heads; or find it there."""
-    if not (folder / "result.json").is_file():
-        material, _ = _material(plan)
-        threads = torch.get_num_threads()
-        try:
-            train(config_of(_values(plan, BASE, 0, material)), material.batches, folder)
-        finally:
-            torch.set_num_threads(threads)
-    return folder
+    material, _ = _material(plan)
+    threads = torch.get_num_threads()
+    try:
+        config = config_of(_values(plan, BASE, 0, material))
+        return train_to_end(folder, config, material.batches).folder
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _values(plan: Plan, name: str, seed: int, material: TextTraining) -> dict[str, Any]:

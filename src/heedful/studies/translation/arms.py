@@ -19,6 +19,7 @@ from heedful.data.sequences import Sequences, pair_sequences
 from heedful.studies.text_training import BEGIN, END, MARKS
 from heedful.studies.translation.corpora import StudyCorpus, TestSet
 from heedful.studies.translation.format import TranslationFormat
+from heedful.studies.translation.meter import LANGUAGE_MODEL, StudyProgress, training_name
 from heedful.studies.translation.pretraining import (
     joined,
     parted,
@@ -26,26 +27,27 @@ from heedful.studies.translation.pretraining import (
     text_sequences,
 )
 from heedful.studies.translation.runs import (
-    Report,
-    Trained,
     fastest,
     keep_model,
-    run_name,
-    run_to_the_end,
     table_of,
     watch,
 )
 from heedful.studies.translation.settings import Learning, StudySettings
 from heedful.tokenization import Tokenizer
 from heedful.tokenization.training import learn_tokenizer
-from heedful.training import Compute, Hooks, Optimiser, Schedule, TrainingConfig
-from heedful.training.evaluation import held_out_loss
-from heedful.training.trained import trained_decoder
+from heedful.training import (
+    Compute,
+    FinishedRun,
+    Hooks,
+    Optimiser,
+    Schedule,
+    TrainingConfig,
+    held_out_loss,
+    run_path,
+    train_to_end,
+)
 
 TRIAL = "compute.json"
-
-Told = Callable[[str], Report | None]
-"""Gets what is trained now; returns what is told of every step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ class Workshop:
     settings: StudySettings
     corpus: StudyCorpus
     folder: Path
-    told: Told
+    progress: StudyProgress
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -101,7 +103,7 @@ class Workshop:
         )
         return made.without_longer(self.settings.shape.context)
 
-    def language_model(self) -> Trained:
+    def language_model(self) -> FinishedRun:
         """Pretrain on text of each language alone."""
         setting, name = self.settings.pretraining, "language-model"
         sequences, kept = self._text_sequences()
@@ -109,14 +111,17 @@ class Workshop:
         restoring = self.settings.restoring
         table = {"arm": name, "texts": len(sequences), "restoring": restoring, **table_of(setting)}
         config = self._config(setting, setting.steps, self.compute, table)
-        hooks = Hooks(evaluate=held_out_loss(self._batches(kept, setting)), report=self.told(name))
+        hooks = Hooks(
+            evaluate=held_out_loss(self._batches(kept, setting)),
+            report=self.progress.report(LANGUAGE_MODEL),
+        )
         data = {"text": self._text_fingerprint()}
-        folder = self.folder / "runs" / run_name(name, config, data)
-        return run_to_the_end(folder, config, feed, hooks, data)
+        folder = run_path(self.folder / "runs", name, config, data)
+        return train_to_end(folder, config, feed, data=data, hooks=hooks)
 
     def on_pairs(
-        self, arm: str, pairs: int, *, before: Trained | None = None, steps: int | None = None
-    ) -> Trained:
+        self, arm: str, pairs: int, *, before: FinishedRun | None = None, steps: int | None = None
+    ) -> FinishedRun:
         """Train on the first pairs, from new weights or from those of a run before."""
         setting = self.settings.scratch if before is None else self.settings.fine_tuning
         used = self.corpus.first(pairs)
@@ -130,19 +135,19 @@ class Workshop:
         config = self._config(setting, steps, self.compute, table)
         data = {"pairs": used.fingerprint}
         if before is not None:
-            data["weights before"] = before.weights
+            data["weights before"] = before.result.weights_sha256
         name = "-".join(re.findall(r"\w+", f"{arm} {pairs}"))
-        folder = self.folder / "runs" / run_name(name, config, data)
+        folder = run_path(self.folder / "runs", name, config, data)
         hooks = Hooks(
             evaluate=watch(
                 folder, self.corpus.development, self.development, self.tokenizer, self.written
             ),
-            report=self.told(f"{arm}, {pairs:,} pairs"),
-            initial=None if before is None else trained_decoder(before.folder).state_dict(),
+            report=self.progress.report(training_name(arm, pairs)),
+            initial=None if before is None else before.decoder().state_dict(),
         )
-        made = run_to_the_end(folder, config, feed, hooks, data)
-        keep_model(folder, lambda: trained_decoder(folder), self.tokenizer, self.written)
-        return made
+        run = train_to_end(folder, config, feed, data=data, hooks=hooks)
+        keep_model(folder, run.decoder, self.tokenizer, self.written)
+        return run
 
     def _config(
         self, setting: Learning, steps: int, compute: Compute, table: dict[str, object]

@@ -20,19 +20,25 @@ from heedful.model.lora import add_lora, merge_lora, trained_count
 from heedful.model.weights.published import PUBLISHED, cached_path
 from heedful.studies.translation.arms import Workshop, development_feed
 from heedful.studies.translation.format import TranslationFormat
+from heedful.studies.translation.meter import training_name
 from heedful.studies.translation.records import ELSEWHERE
 from heedful.studies.translation.runs import (
-    Trained,
     keep_model,
-    run_name,
-    run_to_the_end,
     table_of,
     watch,
 )
 from heedful.studies.translation.settings import Elsewhere
 from heedful.tokenization import Tokenizer
-from heedful.training import Hooks, Optimiser, Schedule, TrainingConfig, checkpoint
-from heedful.training.trained import trained_decoder
+from heedful.training import (
+    FinishedRun,
+    Hooks,
+    Optimiser,
+    Schedule,
+    TrainingConfig,
+    checkpoint,
+    run_path,
+    train_to_end,
+)
 
 LINE_BREAKS = ("Ċ", "<0x0A>", "\n")
 """How vocabularies write the end of a line: byte pairs, SentencePiece, characters."""
@@ -110,14 +116,14 @@ class Visitor:
         self._adapt(decoder)
         return trained_count(decoder)
 
-    def on_pairs(self, pairs: int) -> Trained:
+    def on_pairs(self, pairs: int) -> FinishedRun:
         """Fine-tune on the first pairs."""
         setting, workshop = self.settings, self.workshop
         used = workshop.corpus.first(pairs)
         feed = bucketed(self._sequences(used), columns=setting.columns, seed=workshop.settings.seed)
         config = self._config(pairs, setting.steps)
         data = {"pairs": used.fingerprint, **self._hashes}
-        folder = workshop.folder / "runs" / run_name(f"{ELSEWHERE}-{pairs}", config, data)
+        folder = run_path(workshop.folder / "runs", f"{ELSEWHERE}-{pairs}", config, data)
         development = workshop.corpus.development.first(WATCHED)
         hooks = Hooks(
             evaluate=watch(
@@ -127,13 +133,13 @@ class Visitor:
                 self.tokenizer,
                 self.written,
             ),
-            report=workshop.told(f"{self.name}, {pairs:,} pairs"),
+            report=workshop.progress.report(training_name(ELSEWHERE, pairs)),
             initial=self._decoder().state_dict(),
             adapt=self._adapt if setting.tuning == "lora" else None,
         )
-        made = run_to_the_end(folder, config, feed, hooks, data)
-        keep_model(folder, lambda: self._tuned(folder), self.tokenizer, self.written)
-        return made
+        run = train_to_end(folder, config, feed, data=data, hooks=hooks)
+        keep_model(folder, lambda: self._tuned(run), self.tokenizer, self.written)
+        return run
 
     @cached_property
     def _hashes(self) -> dict[str, str]:
@@ -146,11 +152,11 @@ class Visitor:
     def _adapt(self, decoder: Decoder) -> None:
         add_lora(decoder, self.settings.rank, seed=self.workshop.settings.seed)
 
-    def _tuned(self, folder: Path) -> Decoder:
+    def _tuned(self, run: FinishedRun) -> Decoder:
         """Return the fine-tuned weights as one decoder: what LoRA added is merged."""
         if self.settings.tuning == "full":
-            return trained_decoder(folder)
-        found = checkpoint.newest(folder / "checkpoints").contents
+            return run.decoder()
+        found = checkpoint.newest(run.folder / "checkpoints").contents
         assert found is not None
         decoder = self._decoder()
         self._adapt(decoder)

@@ -11,7 +11,7 @@ from heedful.model.weights.huggingface import read_json
 from heedful.studies.text_training import TextTraining, prepare
 from heedful.studies.translation.format import FILE, TranslationFormat
 from heedful.tokenization import Tokenizer
-from heedful.training.trained import trained_decoder
+from heedful.training.runs import trained_decoder
 
 Opened = tuple[Decoder, Tokenizer, TranslationFormat]
 

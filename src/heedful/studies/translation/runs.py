@@ -1,22 +1,14 @@
-"""One training of a study as a run folder: begun, gone on with, or found finished.
-
-The name of a run ends in a hash of everything that decides it. The same settings and data find
-the same folder, so that a study which was interrupted goes on where it stopped, and one that
-asks for more sizes trains only those that are new.
-"""
+"""What a study keeps with each of its runs: the model, samples along the way, translations."""
 
 from __future__ import annotations
 
 import json
-import signal
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from heedful.files import sha256, write_json
@@ -28,10 +20,8 @@ from heedful.studies.translation.records import CurvePoint, Sample
 from heedful.studies.translation.scoring import bleu_of
 from heedful.studies.translation.translator import Translator
 from heedful.tokenization import Tokenizer
-from heedful.training import Compute, Feed, Hooks, TrainingConfig, held_out_loss, resume, train
-from heedful.training.folder import MANIFEST, RESULT, RunFolder
+from heedful.training import Compute, Feed, FinishedRun, TrainingConfig, held_out_loss
 from heedful.training.hooks import Evaluate, Progress
-from heedful.training.metrics import read_metrics
 from heedful.training.session import measured
 from heedful.training.trial import choose
 
@@ -42,59 +32,16 @@ SHOWN = 6
 Report = Callable[[Progress], None]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Trained:
-    """A finished run of a study."""
-
-    folder: Path
-    result: dict[str, Any]
-    """What the training wrote at its end."""
-    minutes: float
-    """Of training, over all the times it was gone on with; evaluations are not counted."""
-    processor: float
-    """Seconds of processors in that time: less at the mercy of what else the machine does."""
-    curve: tuple[CurvePoint, ...]
-    computed_as: str
-
-    @property
-    def weights(self) -> str:
-        """The hash of its weights."""
-        return str(self.result["weights_sha256"])
-
-
-def run_name(what: str, config: TrainingConfig, data: Mapping[str, str]) -> str:
-    """Return the name of a run: what it is, and a hash of what decides it."""
-    content = json.dumps([config.to_dict(), dict(data)], sort_keys=True)
-    return f"{what}-{sha256(content)[:8]}"
-
-
-def run_to_the_end(
-    folder: Path, config: TrainingConfig, feed: Feed, hooks: Hooks, data: Mapping[str, str]
-) -> Trained:
-    """Train, go on training, or find what is finished; a signal ends the whole study."""
-    run = RunFolder(folder)
-    if not _is_finished(run):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        if run.exists:
-            result = resume(folder, feed, data=data, hooks=hooks)
-        else:
-            result = train(config, feed, folder, data=data, hooks=hooks)
-        if not result.finished:
-            # The step was finished and saved; the same command goes on from there.
-            if result.stopped_by == "SIGINT":
-                raise KeyboardInterrupt
-            sys.exit(128 + int(signal.Signals[result.stopped_by]))
-    written = run.read(RESULT)
-    minutes, processor, curve = _clock(folder, written)
-    choices = run.read(MANIFEST)["choices"]
-    lanes = "" if choices["lanes"] == 1 else f", {choices['lanes']} lanes"
-    return Trained(
-        folder=folder,
-        result=written,
-        minutes=minutes,
-        processor=processor,
-        curve=curve,
-        computed_as=f"{choices['precision']}{lanes}",
+def curve_of(run: FinishedRun) -> tuple[CurvePoint, ...]:
+    """Return the evaluations of a training on its clock."""
+    return tuple(
+        CurvePoint(
+            step=one.step,
+            minutes=run.seconds_at(one.step) / 60,
+            loss=one.values["loss"],
+            bleu=one.values.get("bleu"),
+        )
+        for one in run.result.evaluations
     )
 
 
@@ -193,52 +140,6 @@ def shifted(curve: Sequence[CurvePoint], minutes: float) -> tuple[CurvePoint, ..
 def table_of(settings: Settings) -> dict[str, Any]:
     """Return settings as a run's `[data]` holds them."""
     return settings.model_dump(mode="json")
-
-
-def _is_finished(run: RunFolder) -> bool:
-    if not (run.path / RESULT).is_file():
-        return False
-    return bool(run.read(RESULT).get("finished"))
-
-
-def _clock(folder: Path, result: dict[str, Any]) -> tuple[float, float, tuple[CurvePoint, ...]]:
-    """Return the minutes of a training, its processor seconds, and its evaluations on the clock.
-
-    A run that was gone on with counts from 0 again: the parts are added up.
-    """
-    lines = [line for line in read_metrics(folder) if "seconds" in line]
-    steps = [0, *(line["step"] for line in lines)]
-    seconds = _added_up([line["seconds"] for line in lines])
-    processor = _added_up([line["processor_seconds"] for line in lines])
-    looked = [(entry["step"], entry["values"]) for entry in result["evaluations"]]
-    # An evaluation stands on the clock of every step after it.
-    spent = [sum(v.get("seconds", 0.0) for at, v in looked if at < step) for step in steps]
-    net = np.array(seconds) - np.array(spent)
-    curve = tuple(
-        CurvePoint(
-            step=step,
-            minutes=float(np.interp(step, steps, net)) / 60,
-            loss=values["loss"],
-            bleu=values.get("bleu"),
-        )
-        for step, values in looked
-    )
-    share = processor[-1] / max(seconds[-1], 1e-9)
-    return float(net[-1]) / 60, float(net[-1]) * share, curve
-
-
-def _added_up(readings: Sequence[float]) -> list[float]:
-    """Return the readings of a clock that began again after interruptions, as one clock.
-
-    >>> _added_up([1.0, 2.0, 0.5, 1.0])
-    [0.0, 1.0, 2.0, 2.5, 3.0]
-    """
-    made, before, last = [0.0], 0.0, 0.0
-    for reading in readings:
-        before += last if reading < last else 0.0
-        last = reading
-        made.append(before + reading)
-    return made
 
 
 def _keep_samples(path: Path, step: int, texts: Sequence[str]) -> None:

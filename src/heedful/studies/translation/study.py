@@ -19,6 +19,7 @@ from pathlib import Path
 
 from heedful.machine import examine
 from heedful.model import parameter_count
+from heedful.progress import Tell
 from heedful.studies.translation.alignment import Alignment, align
 from heedful.studies.translation.arms import Workshop, has_text
 from heedful.studies.translation.baselines import BASELINES, translate_baseline
@@ -26,7 +27,7 @@ from heedful.studies.translation.breakdown import by_length, by_unseen, extremes
 from heedful.studies.translation.conclusions import unequal, verdicts
 from heedful.studies.translation.corpora import StudyCorpus, TestSet, read_study_corpus
 from heedful.studies.translation.elsewhere import Visitor
-from heedful.studies.translation.meter import Meter, Tell
+from heedful.studies.translation.meter import StudyProgress, training_name
 from heedful.studies.translation.model_card import write_card
 from heedful.studies.translation.records import (
     ELSEWHERE,
@@ -39,10 +40,11 @@ from heedful.studies.translation.records import (
     Comparison,
     TranslationStudy,
 )
-from heedful.studies.translation.runs import Trained, samples_of, shifted, translations_of
+from heedful.studies.translation.runs import curve_of, samples_of, shifted, translations_of
 from heedful.studies.translation.scoring import paired_gain, scores, slice_of
 from heedful.studies.translation.settings import StudySettings
 from heedful.studies.translation.translator import Translator
+from heedful.training import FinishedRun
 
 GET_A_MODEL = (
     "There is no arm pretrained elsewhere in this study. For one, fetch a public checkpoint with: "
@@ -59,8 +61,9 @@ class _Entry:
 
     arm: str
     pairs: int
-    trained: Trained
-    before: Trained | None
+    run: FinishedRun
+    before: FinishedRun | None
+    """The pretraining that came first."""
     parameters: int
     changed: int
     translations: dict[str, tuple[str, ...]]
@@ -68,7 +71,11 @@ class _Entry:
 
     @property
     def minutes(self) -> float:
-        return self.trained.minutes + (0.0 if self.before is None else self.before.minutes)
+        return self.run.seconds / 60 + self.minutes_before
+
+    @property
+    def minutes_before(self) -> float:
+        return 0.0 if self.before is None else self.before.seconds / 60
 
     @property
     def on_test(self) -> tuple[str, ...]:
@@ -88,17 +95,17 @@ def run_study(
     `tell` gets what is going on and the share of the work that is behind; `done` gets each arm.
     """
     started = time.perf_counter()
-    meter = Meter(settings, tell)
-    meter.say("reading the corpus")
+    progress = StudyProgress(settings, tell)
+    progress.say("reading the corpus")
     corpus = read_study_corpus(settings)
-    workshop = Workshop(settings, corpus, output, meter.told)
+    workshop = Workshop(settings, corpus, output, progress)
     visitor = Visitor(settings.elsewhere, workshop) if settings.elsewhere.model else None
     if visitor is not None:
         visitor.check()
     entries: dict[tuple[str, int], _Entry] = {}
     results: list[ArmResult] = []
     comparisons: list[Comparison] = []
-    for entry in _entries(workshop, visitor, meter):
+    for entry in _entries(workshop, visitor):
         entries[entry.arm, entry.pairs] = entry
         comparisons += _compared(entry, entries, corpus.test)
         result = _result(entry, corpus, comparisons)
@@ -106,7 +113,7 @@ def run_study(
         _write_card(entry, result, corpus)
         if done is not None:
             done(result)
-    meter.say("judging baselines and examples")
+    progress.finish("judging baselines and examples")
     largest = _largest(entries)
     judged = max(largest, key=lambda arm: scores_key(largest[arm], results))
     best, worst = extremes(
@@ -140,18 +147,18 @@ def scores_key(entry: _Entry, results: Sequence[ArmResult]) -> tuple[int, float]
     return result.sentences, result.bleu
 
 
-def _entries(workshop: Workshop, visitor: Visitor | None, meter: Meter) -> Iterator[_Entry]:
+def _entries(workshop: Workshop, visitor: Visitor | None) -> Iterator[_Entry]:
     """Train every arm at every size, cheapest first."""
     settings, corpus = workshop.settings, workshop.corpus
     tests = (corpus.test, *corpus.others)
     size = parameter_count(settings.shape.config(workshop.tokenizer.size))
 
-    def entry(arm: str, pairs: int, trained: Trained, before: Trained | None) -> _Entry:
-        meter.say(f"{arm}, {pairs:,} pairs: translating the test")
-        made, speed = translations_of(trained.folder, tests)
-        return _Entry(arm, pairs, trained, before, size, size, made, speed)
+    def entry(arm: str, pairs: int, run: FinishedRun, before: FinishedRun | None) -> _Entry:
+        workshop.progress.say(f"{training_name(arm, pairs)}: translating the test")
+        made, speed = translations_of(run.folder, tests)
+        return _Entry(arm, pairs, run, before, size, size, made, speed)
 
-    scratch: dict[int, Trained] = {}
+    scratch: dict[int, FinishedRun] = {}
     for pairs in settings.sizes:
         scratch[pairs] = workshop.on_pairs(SCRATCH, pairs)
         yield entry(SCRATCH, pairs, scratch[pairs], None)
@@ -162,15 +169,15 @@ def _entries(workshop: Workshop, visitor: Visitor | None, meter: Meter) -> Itera
             yield entry(HERE, pairs, tuned, before)
             if pairs in settings.clocked:
                 alone = scratch[pairs]
-                times = (before.processor + tuned.processor) / alone.processor
-                steps = max(round(times * int(alone.result["step"])), 1)
+                spent = before.processor_seconds + tuned.processor_seconds
+                steps = max(round(spent / alone.processor_seconds * alone.result.step), 1)
                 yield entry(LONGER, pairs, workshop.on_pairs(LONGER, pairs, steps=steps), None)
     if visitor is not None:
         changed = visitor.trained()
         few = tuple(test.first(settings.elsewhere.sentences) for test in tests)
         for pairs in settings.elsewhere.sizes or settings.sizes:
             tuned = visitor.on_pairs(pairs)
-            meter.say(f"{visitor.name}, {pairs:,} pairs: translating the test")
+            workshop.progress.say(f"{training_name(ELSEWHERE, pairs)}: translating the test")
             made, speed = translations_of(tuned.folder, few)
             yield _Entry(ELSEWHERE, pairs, tuned, None, visitor.parameters, changed, made, speed)
 
@@ -211,8 +218,7 @@ def _result(entry: _Entry, corpus: StudyCorpus, comparisons: Sequence[Comparison
     with_scratch = [
         c for c in comparisons if (c.pairs, c.arm, c.against) == (entry.pairs, entry.arm, SCRATCH)
     ]
-    before = 0.0 if entry.before is None else entry.before.minutes
-    result = entry.trained.result
+    result = entry.run.result
     others = [test for test in corpus.others if test.name in entry.translations]
     return ArmResult(
         arm=entry.arm,
@@ -227,17 +233,17 @@ def _result(entry: _Entry, corpus: StudyCorpus, comparisons: Sequence[Comparison
         exact=found.exact,
         sentences=count,
         minutes=entry.minutes,
-        minutes_before=before,
+        minutes_before=entry.minutes_before,
         signature=found.signature,
         chrf_signature=found.chrf_signature,
         gain=with_scratch[0].gain if with_scratch else None,
         p_value=with_scratch[0].p_value if with_scratch else None,
-        steps=int(result["step"]),
-        epochs=float(result["epoch"]),
-        tokens=int(result["tokens"]),
+        steps=result.step,
+        epochs=result.epoch,
+        tokens=result.tokens,
         parameters=entry.parameters,
         trained=entry.changed,
-        computed_as=entry.trained.computed_as,
+        computed_as=result.computed_as,
         by_length=by_length(corpus.test, entry.on_test),
         by_unseen=by_unseen(corpus.test, entry.on_test, corpus.first(entry.pairs)),
         splits=tuple(
@@ -248,10 +254,10 @@ def _result(entry: _Entry, corpus: StudyCorpus, comparisons: Sequence[Comparison
             )
             for test in others
         ),
-        curve=shifted(entry.trained.curve, before),
-        samples=samples_of(entry.trained.folder, corpus.development),
+        curve=shifted(curve_of(entry.run), entry.minutes_before),
+        samples=samples_of(entry.run.folder, corpus.development),
         sentences_per_second=entry.speed,
-        run=str(entry.trained.folder),
+        run=str(entry.run.folder),
     )
 
 
@@ -296,7 +302,7 @@ def _alignment(entry: _Entry, test: TestSet) -> Alignment | None:
     ][:CANDIDATES]
     if not chosen:
         return None
-    translator = Translator.open(entry.trained.folder)
+    translator = Translator.open(entry.run.folder)
     found = [align(translator, one) for one in translator.translate(chosen)]
     return max(found, key=lambda one: _crossings(one.links))
 
@@ -309,7 +315,7 @@ def _crossings(links: Sequence[int]) -> int:
 def _write_card(entry: _Entry, result: ArmResult, corpus: StudyCorpus) -> None:
     low, high = result.bleu_low, result.bleu_high
     write_card(
-        entry.trained.folder,
+        entry.run.folder,
         figures={
             f"BLEU on {result.sentences} sentences of {corpus.name}": f"{result.bleu:.1f} "
             f"(95 % interval {low:.1f} to {high:.1f})",
