@@ -308,7 +308,7 @@ def test_bad_input_is_refused(x: Any, wanted: Any, options: dict[str, Any], mess
 
 
 def test_a_bad_four_vector_problem_is_refused() -> None:
-    with pytest.raises(InputError, match="perpendicular"):
+    with pytest.raises(InputError, match="dimension: is 3; a whole number, at least 4"):
         four_vector_problem(dimension=3)
     with pytest.raises(InputError, match="norm"):
         four_vector_problem(norm=0.0)

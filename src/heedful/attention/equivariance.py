@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj
 
-from heedful.arrays import Array, float64, number_of, numpy64
+from heedful.arrays import Array, float64, number_of, numpy64, real, whole
 from heedful.attention.operation import Scale, attend, causal, softmax
 from heedful.errors import HeedfulError, InputError
 from heedful.records import Record
@@ -91,8 +91,7 @@ def standard_layers(width: int = 4, seed: int = 0) -> dict[str, Layer]:
     >>> [name for name in standard_layers(2) if "causal" in name]
     ['causal self-attention']
     """
-    if isinstance(width, bool) or width < 1:
-        raise InputError("width", f"is {width}", expected="a whole number from 1 on was expected")
+    width = whole("width", width, 1)
     rng = np.random.default_rng(seed)
     W_Q, W_K, W_V, W_1, W_2 = rng.standard_normal((5, width, width))
     b_1, b_2 = rng.standard_normal((2, width))
@@ -384,8 +383,7 @@ def _try(
     if not callable(layer):
         raise InputError("layer", f"{layer!r} cannot be called", expected="a function of X")
     pattern = _pattern(example, length, width, law)
-    if isinstance(trials, bool) or trials < 1:
-        raise InputError("trials", f"is {trials}", expected="at least 1 was expected")
+    trials = whole("trials", trials, 1)
     allowed = _allowed(tolerance, pattern)
     run = Runner(layer, law, pattern)
     rng = np.random.default_rng(seed)
@@ -508,16 +506,9 @@ def _same_twice(run: Runner, X: Any) -> None:
 
 def _pattern(example: Any, length: int, width: int, law: Law) -> Array:
     if example is None:
-        for name, value in (("length", length), ("width", width)):
-            if isinstance(value, bool) or value < 1:
-                raise InputError(name, f"is {value}", expected="at least 1 was expected")
-        pattern = np.zeros((length, width))
+        pattern = np.zeros((whole("length", length, 1), whole("width", width, 1)))
     else:
-        float64("example", example, rank=2)
-        pattern = example if is_array_api_obj(example) else np.asarray(example, dtype=float)
-        xp = array_namespace(pattern)
-        if not xp.isdtype(pattern.dtype, "real floating"):
-            pattern = xp.astype(pattern, xp.float64)
+        pattern = real("example", example, rank=2)
     if law.square and pattern.shape[0] != pattern.shape[1]:
         raise InputError(
             "example",
@@ -537,7 +528,4 @@ def _allowed(tolerance: float | None, pattern: Array) -> float:
     if tolerance is None:
         eps = float(array_namespace(pattern).finfo(pattern.dtype).eps)
         return 1e-9 if eps < 1e-12 else float(np.sqrt(eps))
-    number = number_of("tolerance", tolerance)
-    if number < 0:
-        raise InputError("tolerance", f"is {number:g}", expected="0 or more was expected")
-    return number
+    return number_of("tolerance", tolerance, least=0)

@@ -22,7 +22,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from jaxtyping import Bool, Float
 
-from heedful.arrays import Array, float64, indices, number_of
+from heedful.arrays import Array, float64, indices, number_of, vector
 from heedful.errors import InputError
 from heedful.records import Record
 
@@ -138,6 +138,35 @@ def scale_of(scale: Scale, dimension: int) -> float:
             expected='a positive number, or "sqrt_d" for 1/√d, was expected',
         )
     return number
+
+
+def average_weights(of: Iterable[int], n: int) -> Float[np.ndarray, " n"]:
+    """Return the weights that average the values of some of n keys."""
+    chosen = indices("of", of, n)
+    weights = np.zeros(n)
+    weights[list(chosen)] = 1.0 / len(chosen)
+    return weights
+
+
+def wanted_weights(name: str, value: Any, n: int) -> Float[np.ndarray, " n"]:
+    """Return weights that somebody asks for: one for each key, 0 or more, with sum 1."""
+    weights = vector(name, value, length=n)
+    if weights.min() < 0:
+        place = int(weights.argmin())
+        raise InputError(
+            name,
+            f"weight {place} is {weights[place]:g}",
+            expected="weights of at least 0 were expected",
+        )
+    total = float(weights.sum())
+    if abs(total - 1) > 1e-9:
+        raise InputError(
+            name,
+            f"sum to {total:.10g}",
+            expected="a sum of 1 was expected",
+            way_out=f"divide them by {total:.10g}" if total > 0 else "give some key a weight",
+        )
+    return np.asarray(weights)
 
 
 def causal(length: int) -> Any:

@@ -1,6 +1,9 @@
-"""Where a token stands: encodings of position as pure functions, and what they promise."""
+"""Where a token stands: encodings of position as pure functions, and what they promise.
 
-from heedful.positions.distance import SmallestDistance, smallest_distance, smallest_distances
+Functions of arrays, without torch: `encodings` are the formulas, `properties` what is proved
+or measured of them.
+"""
+
 from heedful.positions.encodings import (
     KINDS,
     alibi_bias,
@@ -11,18 +14,26 @@ from heedful.positions.encodings import (
     rotary,
     sinusoidal,
 )
-from heedful.positions.precision import Collisions, embedding_collisions, position_collisions
-from heedful.positions.promises import (
+from heedful.positions.properties import (
+    Collisions,
+    PositionsStudy,
     RelativeScores,
     Shift,
+    SmallestDistance,
+    Uniqueness,
     Wavelengths,
+    embedding_collisions,
+    position_collisions,
+    positions_study,
     relative_scores,
     shift,
     shift_matrix,
+    smallest_distance,
+    smallest_distances,
+    uniqueness,
+    uniqueness_of_turns,
     wavelengths,
 )
-from heedful.positions.proofs import Uniqueness, uniqueness, uniqueness_of_turns
-from heedful.positions.study import PositionsStudy, positions_study
 
 __all__ = [
     "KINDS",

@@ -17,23 +17,16 @@ from array_api_compat import array_namespace
 from array_api_compat import device as device_of
 from jaxtyping import Float
 
+from heedful.arrays import Array, number_of, one_of, real, whole
 from heedful.errors import InputError
-from heedful.positions.inputs import (
-    MOST_POSITIONS,
-    Array,
-    even,
-    one_of,
-    positive,
-    real,
-    whole,
-    whole_positions,
-)
 
 KINDS = ("sinusoidal", "learned", "rotary", "alibi", "none")
 """The encodings of this room."""
 LAYOUTS = ("interleaved", "half")
 """Which two entries rotary turns together: (2i, 2i+1), or (i, i + d/2)."""
 BASE = 10_000.0
+MOST_POSITIONS = 1_000_000
+"""The longest sequence that a study scans."""
 
 
 def frequencies(width: int, base: float = BASE) -> Float[np.ndarray, " pairs"]:
@@ -42,7 +35,7 @@ def frequencies(width: int, base: float = BASE) -> Float[np.ndarray, " pairs"]:
     >>> frequencies(4)
     array([1.  , 0.01])
     """
-    width, base = even("width", width), positive("base", base)
+    width, base = even("width", width), number_of("base", base, above=0)
     omega: np.ndarray = base ** (-np.arange(0, width, 2) / width)
     return omega
 
@@ -50,7 +43,7 @@ def frequencies(width: int, base: float = BASE) -> Float[np.ndarray, " pairs"]:
 def angles(positions: Any, width: int, base: float = BASE) -> Float[np.ndarray, "t pairs"]:
     """Return t / base^(2i/d) for every position and pair."""
     places = whole_positions("positions", positions)
-    width, base = even("width", width), positive("base", base)
+    width, base = even("width", width), number_of("base", base, above=0)
     turned: np.ndarray = places[:, None] / base ** (np.arange(0, width, 2) / width)
     return turned
 
@@ -161,3 +154,35 @@ def alibi_bias(
     apart = np.abs(places[:, None] - np.arange(keys)[None, :])
     bias: np.ndarray = alibi_slopes(heads)[:, None, None] * -apart
     return bias
+
+
+def even(name: str, value: Any) -> int:
+    """Return a width that splits into pairs of sine and cosine."""
+    width = whole(name, value, 2)
+    if width % 2:
+        raise InputError(
+            name,
+            f"is {width}, which is odd",
+            expected="an even width was expected: sine and cosine come in pairs",
+            way_out=f"use {width + 1}",
+        )
+    return width
+
+
+def whole_positions(name: str, value: Any) -> Any:
+    """Return positions as a NumPy vector of int64; a number T stands for 0 … T − 1."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return np.arange(whole(name, value, 1, MOST_POSITIONS))
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().numpy()
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(name, "is ragged", expected="one row of whole numbers") from None
+    if array.ndim != 1 or array.size == 0 or not np.issubdtype(array.dtype, np.integer):
+        raise InputError(
+            name,
+            f"is {array.dtype} of shape {array.shape}",
+            expected="a length, or one row of whole positions, was expected",
+        )
+    return array.astype(np.int64)

@@ -29,7 +29,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import expit
 
-from heedful.arrays import between, index, indices, matrix, vector
+from heedful.arrays import between, index, indices, matrix
 from heedful.attention.design.hull import Separation, separate
 from heedful.attention.design.least_norm import (
     Lowest,
@@ -46,8 +46,8 @@ from heedful.attention.design.least_norm import (
     smallest_scale,
     walked,
 )
-from heedful.attention.operation import Scale, attend, scale_of
-from heedful.errors import InputError, RunError
+from heedful.attention.operation import Scale, attend, average_weights, scale_of, wanted_weights
+from heedful.errors import RunError
 from heedful.records import Record
 
 
@@ -63,7 +63,8 @@ def design_copy(keys: Any, of: int, *, tolerance: float = 0.01, scale: Scale = 1
     """
     keys = matrix("keys", keys)
     chosen = index("of", of, len(keys))
-    return _design(_order("copy", keys, _even((chosen,), len(keys)), (chosen,), tolerance, scale))
+    target = average_weights((chosen,), len(keys))
+    return _design(_order("copy", keys, target, (chosen,), tolerance, scale))
 
 
 def design_average(
@@ -77,7 +78,8 @@ def design_average(
     """
     keys = matrix("keys", keys)
     chosen = indices("of", of, len(keys))
-    return _design(_order("average", keys, _even(chosen, len(keys)), chosen, tolerance, scale))
+    target = average_weights(chosen, len(keys))
+    return _design(_order("average", keys, target, chosen, tolerance, scale))
 
 
 def design_weights(
@@ -90,24 +92,9 @@ def design_weights(
     array([0.699, 0.3  , 0.   , 0.   ])
     """
     keys = matrix("keys", keys)
-    target = vector("weights", weights, length=len(keys))
-    if (target < 0).any():
-        place = int(np.argmin(target))
-        raise InputError(
-            "weights",
-            f"weight {place} is {target[place]:g}",
-            expected="weights of at least 0 were expected",
-        )
-    total = float(target.sum())
-    if abs(total - 1) > 1e-9:
-        raise InputError(
-            "weights",
-            f"sum to {total:.10g}",
-            expected="a sum of 1 was expected",
-            way_out=f"divide them by {total:.10g}" if total > 0 else "give some key a weight",
-        )
+    target = wanted_weights("weights", weights, len(keys))
     chosen = tuple(int(place) for place in np.flatnonzero(target))
-    return _design(_order("weights", keys, target / total, chosen, tolerance, scale))
+    return _design(_order("weights", keys, target / float(target.sum()), chosen, tolerance, scale))
 
 
 def _design(order: Order) -> Design:
@@ -134,12 +121,6 @@ def _order(
         tolerance=between("tolerance", tolerance, 0.0, 1.0),
         scale=scale_of(scale, keys.shape[1]),
     )
-
-
-def _even(chosen: tuple[int, ...], count: int) -> Float[np.ndarray, " n"]:
-    target = np.zeros(count)
-    target[list(chosen)] = 1.0 / len(chosen)
-    return target
 
 
 # The records of a design: what was ordered, the query, and the proof that comes with it.

@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 from joblib import Parallel, delayed
 
-from heedful.arrays import index, matrix, number_of
+from heedful.arrays import index, matrix, number_of, whole
 from heedful.attention.design.hull import Separation, normalised, rounding_of, separate
 from heedful.errors import InputError
 from heedful.records import Record
@@ -80,12 +80,9 @@ def copyable(
     """
     began = time.perf_counter()
     keys = matrix("keys", keys)
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise InputError(
-            "workers", f"is {workers!r}", expected="a whole number from 1 was expected"
-        )
-    if seconds is not None and number_of("seconds", seconds) < 0:
-        raise InputError("seconds", f"is {seconds:g}", expected="0 or more was expected")
+    workers = whole("workers", workers, 1)
+    if seconds is not None:
+        seconds = number_of("seconds", seconds, least=0)
     n = len(keys)
     decided = 0
 
@@ -134,14 +131,11 @@ def certify(keys: Any, of: int) -> Separation:
     small, exponent = normalised(keys)
     if len(keys) == 1:
         raise InputError("keys", "has one key", expected="another key to compare with was expected")
-    found = separate(small, small[chosen], without=chosen)
-    return Separation(
-        verdict=found.verdict,
-        margin=float(np.ldexp(found.margin, exponent)),
-        margin_upper=float(np.ldexp(found.margin_upper, exponent)),
-        direction=found.direction,
-        members=found.members,
-        weights=found.weights,
+    separation = separate(small, small[chosen], without=chosen)
+    return replace(
+        separation,
+        margin=float(np.ldexp(separation.margin, exponent)),
+        margin_upper=float(np.ldexp(separation.margin_upper, exponent)),
     )
 
 
@@ -276,17 +270,10 @@ def _against(
         place = int(np.searchsorted(pool, j))
         own = place if place < len(pool) and pool[place] == j else None
         begin = None if start is None else np.searchsorted(pool, start)
-        found = separate(points, keys[j], without=own, rounding=rounding, exact=exact, start=begin)
-        results.append(
-            Separation(
-                verdict=found.verdict,
-                margin=found.margin,
-                margin_upper=found.margin_upper,
-                direction=found.direction,
-                members=pool[found.members],
-                weights=found.weights,
-            )
+        separation = separate(
+            points, keys[j], without=own, rounding=rounding, exact=exact, start=begin
         )
+        results.append(replace(separation, members=pool[separation.members]))
     return results
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from heedful.arrays import Array, between, number_of
+from heedful.arrays import Array, between, number_of, whole
 from heedful.attention.noise.exact import (
     CertifiedRule,
     NoiseLimit,
@@ -33,13 +33,12 @@ from heedful.attention.noise.gaussian import (
     GaussianKeys,
     LogitModel,
     Readout,
-    average_of,
     logit_model,
     weight_covariance,
     weight_variances,
 )
 from heedful.attention.noise.sampling import sample
-from heedful.attention.operation import Scale
+from heedful.attention.operation import Scale, average_weights
 from heedful.errors import InputError
 from heedful.records import Record
 from heedful.stats import standard_errors, wilson
@@ -81,10 +80,8 @@ def study_noise(
     >>> round(two_heads.limit.failure_probability, 4)
     0.0786
     """
-    draws, seed = _whole("draws", draws, 2), _whole("seed", seed, 0)
-    radius = number_of("radius", radius)
-    if radius <= 0:
-        raise InputError("radius", f"is {radius:g}", expected="a distance above 0 was expected")
+    draws, seed = whole("draws", draws, 2), whole("seed", seed, 0)
+    radius = number_of("radius", radius, above=0)
     _checked_error(certified_error)
     model = logit_model(keys, queries, scale)
     readout = _readout(model, values, target, of)
@@ -137,7 +134,7 @@ def sampled_noise(
 ) -> SampledNoise:
     """Return the answer by draws alone, with values and target left at their defaults."""
     model = logit_model(keys, queries, scale)
-    draws, seed = _whole("draws", draws, 2), _whole("seed", seed, 0)
+    draws, seed = whole("draws", draws, 2), whole("seed", seed, 0)
     return _sampled(model, Readout(model), 0.1, draws, seed)
 
 
@@ -148,7 +145,7 @@ def _readout(model: LogitModel, values: Any, target: Any, of: Iterable[int] | No
         raise InputError(
             "of", "both `of` and `target` were given", expected="one of them says where c should be"
         )
-    return Readout(model, values, Readout(model, values).output(average_of(of, model.n)))
+    return Readout(model, values, Readout(model, values).output(average_weights(of, model.n)))
 
 
 def _head_names(names: Sequence[str], heads: int) -> tuple[str, ...]:
@@ -265,14 +262,6 @@ def _agreement(exact: ExactNoise, sampled: SampledNoise) -> float:
 
 def _checked_error(certified_error: Any) -> None:
     between("certified_error", certified_error, 0.99e-9, 1.01e-2)
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(
-            name, f"is {value!r}", expected=f"a whole number of at least {least} was expected"
-        )
-    return int(value)
 
 
 # What a study of noisy keys gives: the same questions answered exactly, by draws, in the limit.

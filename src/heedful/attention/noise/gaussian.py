@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from heedful.arrays import EPSILON, Array, index, indices, matrix, number_of, numpy64, vector
+from heedful.arrays import EPSILON, Array, index, matrix, number_of, numpy64, vector
 from heedful.attention.operation import Scale, scale_of
 from heedful.errors import InputError
 from heedful.records import Record
@@ -69,7 +69,7 @@ class GaussianKeys(Record):
         n, d = means.shape
         spread = _variances_of(isotropic, n)
         extra = {
-            index("noisy", key, n): _variance("noisy", key, value)
+            index("noisy", key, n): number_of(f"noisy[{key}]", value, least=0)
             for key, value in (noisy or {}).items()
         }
         along = {
@@ -146,15 +146,6 @@ def _variances_of(isotropic: Any, n: int) -> Any:
             expected="variances of 0 or more were expected",
         )
     return spread
-
-
-def _variance(name: str, key: Any, value: Any) -> float:
-    variance = number_of(f"{name}[{key}]", value)
-    if variance < 0:
-        raise InputError(
-            f"{name}[{key}]", f"is {variance:g}", expected="a variance of 0 or more was expected"
-        )
-    return variance
 
 
 def _by_key(covariances: Any, n: int) -> Mapping[Any, Any]:
@@ -501,14 +492,6 @@ class Readout:
             return np.zeros((0, 1))
         quiet_target = self.target[self.model.quiet]
         return np.linalg.qr(np.column_stack([self.model.quiet_map, quiet_target]), mode="r")
-
-
-def average_of(keys: Iterable[int], n: int) -> Float[np.ndarray, " n"]:
-    """Return the weights that average a set of keys."""
-    chosen = indices("of", keys, n)
-    weights = np.zeros(n)
-    weights[list(chosen)] = 1.0 / len(chosen)
-    return weights
 
 
 def weight_variances(

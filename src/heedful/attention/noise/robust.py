@@ -20,17 +20,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from heedful.arrays import Array, number_of, vector
+from heedful.arrays import Array, number_of, whole
 from heedful.attention.noise.exact import certified_rule, feature_moments, standard_grid
 from heedful.attention.noise.gaussian import (
     GaussianKeys,
     Readout,
-    average_of,
     checked_queries,
     logit_model,
 )
 from heedful.attention.noise.sampling import sample
-from heedful.attention.operation import Scale, scale_of
+from heedful.attention.operation import Scale, average_weights, scale_of, wanted_weights
 from heedful.errors import InputError
 from heedful.records import Record
 
@@ -119,7 +118,9 @@ def design_heads(
     True
     """
     weights = _target_weights(keys.n, of, target_weights)
-    heads, starts, seed, norm = _budget(heads, starts, seed, norm)
+    heads, starts = whole("heads", heads, 1), whole("starts", starts, 0)
+    seed = whole("seed", seed, 0)
+    norm = number_of("norm", norm, above=0)
     readout = Readout(logit_model(keys, np.zeros(keys.d)), values)
     target = readout.output(weights)
     own = {name: checked_queries(Q, keys.d) for name, Q in (compare or {}).items()}
@@ -198,16 +199,8 @@ def _search(
         nodes //= 2
     final = objective(keys, errors, nodes, seed)
     U = span(keys)
-    return [
-        Found(
-            queries=found.queries @ U.T,
-            value=found.value,
-            gradient=found.gradient,
-            start=found.start,
-            nodes=len(final.noise),
-        )
-        for found in search(screen, final, starts, norm, progress)
-    ]
+    optima = search(screen, final, starts, norm, progress)
+    return [replace(optimum, queries=optimum.queries @ U.T) for optimum in optima]
 
 
 def _certificate(
@@ -241,27 +234,8 @@ def _target_weights(n: int, of: Iterable[int] | None, target_weights: Any) -> Ar
             expected="one of them says what the heads are for",
         )
     if of is not None:
-        return average_of(of, n)
-    weights = vector("target_weights", target_weights, length=n)
-    if weights.min() < 0 or abs(weights.sum() - 1.0) > 1e-9:
-        raise InputError(
-            "target_weights",
-            f"sum to {weights.sum():.6g} with smallest entry {weights.min():g}",
-            expected="weights of 0 or more that sum to 1 were expected",
-        )
-    return weights
-
-
-def _budget(heads: Any, starts: Any, seed: Any, norm: Any) -> tuple[int, int, int, float]:
-    for name, value, least in (("heads", heads, 1), ("starts", starts, 0), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(
-                name, f"is {value!r}", expected=f"a whole number of at least {least} was expected"
-            )
-    longest = number_of("norm", norm)
-    if longest <= 0:
-        raise InputError("norm", f"is {longest:g}", expected="a length above 0 was expected")
-    return int(heads), int(starts), int(seed), longest
+        return average_weights(of, n)
+    return wanted_weights("target_weights", target_weights, n)
 
 
 # Choices of heads, found or hand-made, judged by one evaluation.

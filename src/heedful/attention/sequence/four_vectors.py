@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from heedful.arrays import between, index, matrix, number_of, vector
+from heedful.arrays import between, index, matrix, number_of, vector, whole
 from heedful.attention.operation import Scale, attend
 from heedful.attention.sequence.kqv import Frame, at_least, frame, outside_hull
-from heedful.errors import InputError
 from heedful.records import Record
 
 
@@ -72,12 +71,7 @@ def four_vector_problem(norm: float = 1.0, dimension: int = 4) -> FourVectors:
            [0., 2., 2., 0.]])
     """
     size = between("norm", norm, 0.0, 1e100)
-    if isinstance(dimension, bool) or dimension < 4:
-        raise InputError(
-            "dimension",
-            f"is {dimension}",
-            expected="4 or more was expected: four vectors are to be perpendicular",
-        )
+    dimension = whole("dimension", dimension, 4)  # four vectors are to be perpendicular
     a, b, c, d = size * np.eye(4, dimension)
     return FourVectors(
         norm=size,

@@ -31,8 +31,7 @@ from heedful.positions import (
     uniqueness_of_turns,
     wavelengths,
 )
-from heedful.positions.distance import gap_distances
-from heedful.positions.precision import FORMATS, round_to
+from heedful.positions.properties import FORMATS, gap_distances, round_to
 
 quick = settings(deadline=None, max_examples=30)
 halves = st.integers(1, 10)
