@@ -28,7 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import torch
-from knowledge_tables import write_tables
+from knowledge_blocks import write_tables
 from matplotlib.axes import Axes
 
 from heedful.machine import examine

@@ -56,7 +56,8 @@ from heedful.training.feed import IGNORE, Feed, rows_of
 from heedful.training.metrics import read_metrics
 from heedful.training.session import Session
 from heedful.training.trial import Choice
-from heedful.views.terminal import table
+from heedful.views.blocks import table
+from heedful.views.terminal import print_blocks
 
 RESULTS = Path(__file__).parent / "results" / "loop.json"
 CORES = len(os.sched_getaffinity(0))
@@ -454,12 +455,11 @@ def trained(trial: Trial) -> End:
 
 def shown(title: str, rows: list[dict[str, Any]]) -> None:
     """Print rows as a table."""
-    from rich.console import Console
 
     made = table(title, *[name.replace("_", " ") for name in rows[0]], left=(0,))
     for row in rows:
-        made.add_row(*[_figure(value) for value in row.values()])
-    Console(width=140).print(made)
+        made.row(*[_figure(value) for value in row.values()])
+    print_blocks([made], width=140)
 
 
 def _figure(value: Any) -> str:

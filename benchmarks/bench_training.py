@@ -26,7 +26,6 @@ import numpy as np
 import torch
 import training_peers
 import transformers
-from rich.console import Console
 
 from heedful.machine import examine
 from heedful.model import DecoderConfig, flops_per_token, preset
@@ -35,7 +34,8 @@ from heedful.training import Compute, Schedule, TrainingConfig
 from heedful.training.distribution import Alone
 from heedful.training.session import Session
 from heedful.training.trial import Choice, peak_flops
-from heedful.views.terminal import table
+from heedful.views.blocks import table
+from heedful.views.terminal import print_blocks
 
 RESULTS = Path(__file__).parent / "results" / "training.json"
 CORES = len(os.sched_getaffinity(0))
@@ -184,7 +184,7 @@ def main() -> None:
         left=(0, 1, 3),
     )
     for row in rows:
-        shown.add_row(
+        shown.row(
             row["size"],
             row["family"],
             f"{row['dropout']:g}",
@@ -194,7 +194,7 @@ def main() -> None:
             f"{max(row['tokens_per_second'][name] for name in ('one lane', LANES)):,.0f}",
             f"{row['utilisation']:.0%}",
         )
-    Console(width=100).print(shown)
+    print_blocks([shown], width=100)
     machine = examine()
     record = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),

@@ -24,14 +24,14 @@ from typing import Any
 
 import torch
 import transformers
-from rich.console import Console
 from torch import Tensor, nn
 from torch.nn import functional
 
 from heedful.model import Decoder, load, write_folder
 from heedful.model.weights.families import FAMILIES, slots_of
 from heedful.model.weights.huggingface import read_json
-from heedful.views.terminal import table
+from heedful.views.blocks import table
+from heedful.views.terminal import print_blocks
 
 RESULTS = Path(__file__).parent / "results" / "parity.json"
 SMALL = {"vocab_size": 101, "hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 3,
@@ -171,9 +171,9 @@ def main() -> None:
             kinds.append(("float64, as it comes", torch.float64, True))
         for kind, dtype, as_it_comes in kinds:
             for way, errors in both_ways(config, dtype, as_it_comes=as_it_comes).items():
-                shown.add_row(name, kind, way, *(f"{error:.2g}" for error in errors.values()))
+                shown.row(name, kind, way, *(f"{error:.2g}" for error in errors.values()))
                 rows.append({"family": name, "dtype": kind, "direction": way, **errors})
-    Console(width=110).print(shown)
+    print_blocks([shown], width=110)
     record = {
         "transformers": transformers.__version__,
         "torch": torch.__version__,

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import tomllib
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -13,15 +14,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from heedful.claims.checker import CheckReport, Explanation, SheetProblem
 from heedful.claims.exports import COLUMNS, csv_text, decisive, junit_text
 from heedful.claims.sheet import load_sheet, toml_lines
 from heedful.claims.verdict import Counterexample, Evidence, Repair, Verdict, Word
-from heedful.views.claims_page import claims_page
-from heedful.views.claims_views import check_tables, explanation_tables, verdict_figure
-from heedful.views.terminal import print_all
+from heedful.views.blocks import Block
+from heedful.views.claims import check_blocks, claims_page, explanation_blocks, verdict_figure
+from heedful.views.terminal import print_blocks, written
 
 NASTY = "<script>alert(1)</script> & [red]x[/red] \"'{{ 7 * 7 }} \\ =1+1"
 
@@ -64,11 +64,8 @@ def report_of(*verdicts: Verdict, problems: tuple[SheetProblem, ...] = ()) -> Ch
 PROBLEM = SheetProblem(sheet="sheet", line=7, column=3, message="sheet:7:3: a < b is & wrong")
 
 
-def text_of(renderables: object) -> str:
-    screen = Console(file=io.StringIO(), width=200)
-    for part in renderables:  # type: ignore[attr-defined]
-        screen.print(part)
-    return screen.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+def text_of(view: Iterable[Block]) -> str:
+    return written(view, width=200)
 
 
 def test_junit_counts_what_is_refuted_undecided_and_unreadable() -> None:
@@ -125,7 +122,7 @@ def test_the_decisive_number(numbers: dict[str, object], draws: int | None, show
 
 def test_the_terminal_shows_markup_as_it_was_written() -> None:
     report = report_of(verdict("yes", says=NASTY), REFUTED)
-    shown = text_of(check_tables(report))
+    shown = text_of(check_blocks(report))
     assert "[red]x[/red]" in shown
     assert "Multiply the query by 6." in shown
     assert "Where sheets disagree" in shown
@@ -134,7 +131,7 @@ def test_the_terminal_shows_markup_as_it_was_written() -> None:
 
 def test_an_explanation_ends_with_lines_to_paste() -> None:
     (claim,) = load_sheet('[[claim]]\nid = "no"\nexpect = "1 = 2"\nkeys = "orthonormal"\n').claims
-    shown = text_of(explanation_tables(Explanation(claim=claim, verdict=REFUTED)))
+    shown = text_of(explanation_blocks(Explanation(claim=claim, verdict=REFUTED)))
     assert 'keys = "orthonormal"' in shown
     assert "\n    heed attend --n 3 --query 1 1 0\n" in shown
     pasted = "\n".join(line.strip() for line in shown.splitlines()[-2:])
@@ -148,7 +145,7 @@ def test_what_is_to_be_pasted_is_not_wrapped_in_a_narrow_terminal(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     (claim,) = load_sheet('[[claim]]\nid = "no"\nexpect = "1 = 2"\n').claims
-    print_all(explanation_tables(Explanation(claim=claim, verdict=REFUTED)))
+    print_blocks(explanation_blocks(Explanation(claim=claim, verdict=REFUTED)))
     assert "\n    heed attend --n 3 --query 1 1 0\n" in capsys.readouterr().out
 
 

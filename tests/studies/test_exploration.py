@@ -9,8 +9,8 @@ import pytest
 
 from heedful.attention import attend, orthonormal
 from heedful.studies.exploration import Exploration, explore
-from heedful.views.exploration_section import exploration_section
-from heedful.views.page import section_html
+from heedful.views.exploration import exploration_section
+from heedful.views.html import blocks_html
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_the_record_becomes_json(record: Exploration) -> None:
 
 
 def test_the_section_tells_the_record_in_markup_of_its_own(record: Exploration) -> None:
-    html = section_html(exploration_section(record, 1.0))
+    html = blocks_html([exploration_section(record, 1.0)])
 
     assert html.count("<svg") == html.count("</svg>") >= 8
     assert "<i>k</i><sub>a</sub>" in html

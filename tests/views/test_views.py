@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -14,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from rich.console import RenderableType
 
 from heedful.attention import (
     GaussianKeys,
@@ -32,15 +32,25 @@ from heedful.attention import (
 )
 from heedful.attention.operation import Reading
 from heedful.positions import KINDS, positions_study
-from heedful.views.copyable_views import copyable_figure, copyable_tables
-from heedful.views.design_views import design_figure, design_tables, in_keys
-from heedful.views.heads_views import heads_figure, heads_tables
-from heedful.views.noise_views import NoiseComparison, noise_figure, noise_tables
-from heedful.views.positions_views import positions_figure, positions_tables
-from heedful.views.properties_views import OrderFinding, OrderStudy, order_figure, order_tables
-from heedful.views.reading_views import reading_figure, reading_tables
-from heedful.views.sequence_views import sequence_figure, sequence_tables
-from heedful.views.terminal import WIDEST, at_least, at_most, number, print_all, table
+from heedful.views.attention import (
+    copyable_blocks,
+    copyable_figure,
+    design_blocks,
+    design_figure,
+    in_keys,
+    reading_blocks,
+    reading_figure,
+    robust_heads_blocks,
+    robust_heads_figure,
+)
+from heedful.views.blocks import Block, Section, Span, Table, Text, View, group, table
+from heedful.views.formatting import at_least, at_most, number
+from heedful.views.html import blocks_html, breakable, maths
+from heedful.views.noise import NoiseComparison, noise_blocks, noise_figure
+from heedful.views.positions import positions_blocks, positions_figure
+from heedful.views.properties import OrderFinding, OrderStudy, order_blocks, order_figure
+from heedful.views.sequence import sequence_blocks, sequence_figure
+from heedful.views.terminal import WIDEST, print_blocks
 
 EYE = np.eye(6, 8)
 NOISY = GaussianKeys.of(EYE, noisy={0: 0.5})
@@ -80,22 +90,22 @@ def _kqv() -> Any:
 
 
 VIEWS: dict[str, tuple[Callable[[], Any], Callable[..., Any], Callable[..., Any]]] = {
-    "design": (lambda: design_average(EYE, [0, 1]), design_tables, design_figure),
-    "large design": (lambda: design_copy(np.eye(80), 79), design_tables, design_figure),
-    "noise": (_noise, noise_tables, noise_figure),
-    "copyable": (lambda: copyable(sphere(90, 5)), copyable_tables, copyable_figure),
-    "heads": (_heads, heads_tables, heads_figure),
-    "sequence": (_kqv, sequence_tables, sequence_figure),
-    "order": (_order, order_tables, order_figure),
+    "design": (lambda: design_average(EYE, [0, 1]), design_blocks, design_figure),
+    "large design": (lambda: design_copy(np.eye(80), 79), design_blocks, design_figure),
+    "noise": (_noise, noise_blocks, noise_figure),
+    "copyable": (lambda: copyable(sphere(90, 5)), copyable_blocks, copyable_figure),
+    "heads": (_heads, robust_heads_blocks, robust_heads_figure),
+    "sequence": (_kqv, sequence_blocks, sequence_figure),
+    "order": (_order, order_blocks, order_figure),
     "reading": (
         lambda: Reading.of(attend(3 * EYE[0], EYE, np.eye(6))),
-        reading_tables,
+        reading_blocks,
         reading_figure,
     ),
     **{
         f"{kind} positions": (
             lambda kind=kind: positions_study(kind, 40, 16),
-            positions_tables,
+            positions_blocks,
             positions_figure,
         )
         for kind in KINDS
@@ -103,9 +113,9 @@ VIEWS: dict[str, tuple[Callable[[], Any], Callable[..., Any], Callable[..., Any]
 }
 
 
-def _printed(views: Iterable[RenderableType], capsys: pytest.CaptureFixture[str]) -> str:
+def _printed(views: Iterable[Block], capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
-    print_all(views)
+    print_blocks(views)
     return capsys.readouterr().out
 
 
@@ -142,6 +152,34 @@ def test_a_figure_keeps_its_words_apart(name) -> None:
                 assert box.x1 <= width + 1
                 assert box.y0 >= -1
                 assert box.y1 <= height + 1
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_terminal_page_notebook_and_json_hold_the_same_cells(name, capsys) -> None:
+    make, blocks, _ = VIEWS[name]
+    view = View(tuple(blocks(make())))
+    assert str(view) == _printed(view.blocks, capsys)
+    page, record = view._repr_html_(), json.loads(view.to_json())
+    for block, plain in zip(view.blocks, record["blocks"], strict=True):
+        assert plain["kind"] == block.kind
+        if isinstance(block, Table):
+            assert len(plain["rows"]) == len(block.rows) == len(block.tones)
+            assert all(str(maths(breakable(text))) in page for text in _cells(block))
+
+
+def _cells(block: Table) -> list[str]:
+    cells = [cell for row in block.rows for cell in row]
+    return [cell for cell in cells if isinstance(cell, str)]
+
+
+def test_nothing_that_a_record_says_becomes_markup(capsys) -> None:
+    rude = "[red]<script>alert(1)</script>[/red] :smile:"
+    grid = table("", "says")
+    grid.row(Span(rude, "bad"))
+    parts = group(rude, rude, grid)
+    section = Section(name="x", title=rude, lead=rude, blocks=(parts,), findings=(rude,))
+    assert "<script>" not in blocks_html([section])
+    assert _printed([section], capsys).count(rude) == 6
 
 
 def _inside(box: Any, axes: Any) -> bool:
@@ -184,8 +222,8 @@ def test_an_unknown_number_is_a_dash_and_a_bound_may_be_infinite() -> None:
 
 def test_a_table_has_one_rule_and_no_frame(capsys) -> None:
     made = table("A title that is longer than the table", "name", "number")
-    made.add_row("a", "1")
-    assert _printed([made, "after"], capsys).split("\n") == [
+    made.row("a", "1")
+    assert _printed([made, Text("after")], capsys).split("\n") == [
         "A title that is longer than the table",
         "name  number",
         "────────────",

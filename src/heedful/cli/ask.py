@@ -34,10 +34,10 @@ def ask(
     asked = _questions(questions, file)
     from heedful.studies.knowledge.asker import Asker
     from heedful.studies.knowledge.findings import AskReplies
-    from heedful.views.knowledge_views import ask_tables
+    from heedful.views.knowledge import ask_blocks
 
     replies = Asker(run).ask(asked)
-    show(AskReplies(run=str(run), replies=tuple(replies)), ask_tables, json=json)
+    show(AskReplies(run=str(run), replies=tuple(replies)), ask_blocks, json=json)
     return 0
 
 

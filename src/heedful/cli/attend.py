@@ -52,7 +52,7 @@ def attend_command(
     from heedful.attention import attend
     from heedful.attention import causal as causal_mask
     from heedful.attention.operation import Reading
-    from heedful.views.reading_views import reading_figure, reading_tables
+    from heedful.views.attention import reading_blocks, reading_figure
 
     check_figure_path(figure)
     key_rows = keys.array()
@@ -75,7 +75,7 @@ def attend_command(
         mask=mask,
     )
     record = Reading.of(reading, mass_on)
-    show(record, reading_tables, json=json)
+    show(record, reading_blocks, json=json)
     draw(record, figure, reading_figure)
     return 0
 

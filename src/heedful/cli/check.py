@@ -72,11 +72,11 @@ def check(
 
 def _once(checker: Checker, sheets: list[Sheet], exports: Exports, *, json: bool) -> int:
     from heedful.progress import meter
-    from heedful.views.claims_views import check_tables
+    from heedful.views.claims import check_blocks
 
     with meter("judging claims") as step:
         report = checker.check(sheets, step)
-    show(report, check_tables, json=json)
+    show(report, check_blocks, json=json)
     _export(report, exports)
     for problem in report.problems:
         print(problem.message, file=sys.stderr)
@@ -145,7 +145,7 @@ def _check_exports(exports: Exports) -> None:
 def _export(report: CheckReport, exports: Exports) -> None:
     from heedful.claims.exports import csv_text, junit_text
     from heedful.files import write_atomic
-    from heedful.views.claims_page import claims_page
+    from heedful.views.claims import claims_page
 
     writers = {"junit": junit_text, "csv": csv_text, "html": claims_page}
     for kind, path in exports.items():

@@ -35,12 +35,12 @@ def copyable_command(
     """
     from heedful.attention import copyable
     from heedful.progress import meter
-    from heedful.views.copyable_views import copyable_figure, copyable_tables
+    from heedful.views.attention import copyable_blocks, copyable_figure
 
     check_figure_path(figure)
     rows = keys.array()
     with meter(f"testing {len(rows):,} keys") as step:
         record = copyable(rows, exact_margins=exact_margins, workers=workers, progress=step)
-    show(record, copyable_tables, json=json)
+    show(record, copyable_blocks, json=json)
     draw(record, figure, lambda found: copyable_figure(found, rows))
     return 0

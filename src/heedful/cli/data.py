@@ -116,10 +116,10 @@ def inspect(
     check_figure_path(figure)
     from heedful.data.inspection import inspect_corpora
     from heedful.data.reading import read_corpora
-    from heedful.views.data_views import inspection_figure, inspection_tables
+    from heedful.views.data import inspection_blocks, inspection_figure
 
     record = inspect_corpora(read_corpora(paths, reading.reading(limits)), examples)
-    show(record, inspection_tables, json=json)
+    show(record, inspection_blocks, json=json)
     draw(record, figure, inspection_figure)
     return 0
 
@@ -146,9 +146,9 @@ def get(
     """
     from heedful.data.published import fetch_corpus
     from heedful.progress import meter
-    from heedful.views.data_views import fetched_data_tables
+    from heedful.views.data import fetched_data_blocks
 
     with meter(f"fetching {name}") as step:
         record = fetch_corpus(name, to, step)
-    show(record, fetched_data_tables, json=json)
+    show(record, fetched_data_blocks, json=json)
     return 0

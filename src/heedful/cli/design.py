@@ -143,7 +143,7 @@ def heads(
     """
     from heedful.attention import design_heads, error_curves
     from heedful.progress import meter
-    from heedful.views.heads_views import heads_figure, heads_tables
+    from heedful.views.attention import robust_heads_blocks, robust_heads_figure
 
     check_figure_path(figure)
     rows = keys.array()
@@ -163,8 +163,8 @@ def heads(
         )
         if curves or figure is not None:
             made = error_curves(made, gaussian, values=value_rows, seed=seed, progress=step)
-    show(made, lambda record: heads_tables(record, rows), json=json)
-    draw(made, figure, heads_figure)
+    show(made, lambda record: robust_heads_blocks(record, rows), json=json)
+    draw(made, figure, robust_heads_figure)
     return 0
 
 
@@ -206,7 +206,7 @@ def kqv(
     """
     from heedful.arrays import number_of
     from heedful.attention import design_kqv
-    from heedful.views.sequence_views import sequence_figure, sequence_tables
+    from heedful.views.sequence import sequence_blocks, sequence_figure
 
     check_figure_path(figure)
     scale_value: Any = scale if scale == "sqrt_d" else number_of("--scale", scale)
@@ -215,7 +215,7 @@ def kqv(
     else:
         x, wanted = _read_problem(problem)
         made = design_kqv(x, wanted, form=form, tolerance=tolerance, scale=scale_value)
-    show(made, sequence_tables, json=json)
+    show(made, sequence_blocks, json=json)
     if not made.feasible:
         return _impossible("kqv", made.certificate.statement)
     draw(made, figure, sequence_figure)
@@ -225,7 +225,7 @@ def kqv(
 def _four_vectors(form: str, norm: float, tolerance: float, scale: Any) -> SequenceDesign:
     """Answer the four-vector problem, and what becomes of it without matrices."""
     from heedful.attention import design_kqv, four_vector_problem, try_additions
-    from heedful.views.sequence_views import FourVectorsDesign
+    from heedful.views.sequence import FourVectorsDesign
 
     four = four_vector_problem(norm=norm)
 
@@ -243,9 +243,9 @@ def _four_vectors(form: str, norm: float, tolerance: float, scale: Any) -> Seque
 
 
 def _answer(made: Design, keys: Any, *, json: bool, figure: Path | None) -> int:
-    from heedful.views.design_views import design_figure, design_tables
+    from heedful.views.attention import design_blocks, design_figure
 
-    show(made, lambda record: design_tables(record, keys), json=json)
+    show(made, lambda record: design_blocks(record, keys), json=json)
     if not made.feasible:
         return _impossible(made.kind, made.certificate.statement)
     draw(made, figure, design_figure)

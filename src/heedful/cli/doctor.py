@@ -14,7 +14,7 @@ def doctor(*, json: JsonFlag = False) -> int:
         heed doctor --json
     """
     from heedful.machine import examine
-    from heedful.views.installation_tables import installation_tables
+    from heedful.views.machine import installation_blocks
 
-    show(examine(), installation_tables, json=json)
+    show(examine(), installation_blocks, json=json)
     return 0

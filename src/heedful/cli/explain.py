@@ -34,7 +34,7 @@ def explain(
     from heedful.claims.checker import Checker, Explanation
     from heedful.claims.sheet import catalog, claim_named, find_sheets
     from heedful.progress import meter
-    from heedful.views.claims_views import explanation_tables, verdict_figure
+    from heedful.views.claims import explanation_blocks, verdict_figure
     from heedful.workers import TaskLimits
 
     check_figure_path(figure)
@@ -46,7 +46,7 @@ def explain(
     ):
         verdict = checker.judge_one(home, wanted, step)
     record = Explanation(claim=wanted, verdict=verdict)
-    show(record, explanation_tables, json=json)
+    show(record, explanation_blocks, json=json)
     if figure is not None:
         drawn = verdict_figure(verdict)
         if drawn is None:

@@ -35,7 +35,7 @@ def export(
         heed export runs/phrasebook --to heedful translator
     """
     from heedful.studies.exporting import export as written
-    from heedful.views.model_views import export_tables
+    from heedful.views.models import export_blocks
 
-    show(written(run, folder, to=to, dtype=dtype), export_tables, json=json)
+    show(written(run, folder, to=to, dtype=dtype), export_blocks, json=json)
     return 0

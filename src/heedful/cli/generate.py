@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from heedful.generation import GenerationResult, Method
     from heedful.model import Checkpoint
     from heedful.tokenization import Tokenizer
-    from heedful.views.generation_views import GeneratedTexts
+    from heedful.views.models import GeneratedTexts
 else:  # these classes live beside torch, which is loaded only when a model is opened
     Checkpoint = GenerationResult = GeneratedTexts = Method = Tokenizer = Any
 
@@ -143,7 +143,7 @@ def generate(
         raise InputError("prompt", "is missing", way_out='for instance: heed generate MODEL "Once"')
     checkpoint = source.open(model)
     from heedful.generation import Stops
-    from heedful.views.generation_views import generation_tables, running_text
+    from heedful.views.models import generation_blocks, running_text
 
     method = choice.method()
     if stream:
@@ -161,7 +161,7 @@ def generate(
         return 0
     record = _as_texts(str(model), tokenizer, prompts, work())
     if json or scores or len(record.texts[0]) > 1:
-        show(record, partial(generation_tables, scores=scores), json=json)
+        show(record, partial(generation_blocks, scores=scores), json=json)
     else:
         print(running_text(record))
     return 0
@@ -211,7 +211,7 @@ def _encoded(checkpoint: Checkpoint, prompts: tuple[str, ...]) -> tuple[Tokenize
 def _as_texts(
     model: str, tokenizer: Tokenizer, prompts: tuple[str, ...], result: GenerationResult
 ) -> GeneratedTexts:
-    from heedful.views.generation_views import GeneratedText, GeneratedTexts
+    from heedful.views.models import GeneratedText, GeneratedTexts
 
     def told(row: tuple[int, ...], one: Any) -> GeneratedText:
         return GeneratedText(

@@ -15,7 +15,7 @@ from heedful.errors import InputError, MissingPartError
 from heedful.progress import meter
 
 if TYPE_CHECKING:
-    from heedful.views.lab_record import PartRecord
+    from heedful.views.report import PartRecord
 
 
 def lab(
@@ -63,11 +63,11 @@ def lab(
         heed lab --corpus train.fr train.en --only translation heads
         heed lab --fresh --json
     """
-    from heedful.views.lab_record import (
+    from heedful.views.report import (
         LabRecord,
         finished_part,
         keep_part,
-        lab_tables,
+        lab_blocks,
         summary_of,
         write_report,
     )
@@ -105,7 +105,7 @@ def lab(
         summary=summary_of(done),
         findings=tuple(finding for part in done for finding in part.findings),
     )
-    show(record, lab_tables, json=json)
+    show(record, lab_blocks, json=json)
     return 0
 
 

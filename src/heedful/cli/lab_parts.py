@@ -13,7 +13,7 @@ from heedful.progress import Step
 
 if TYPE_CHECKING:
     from heedful.studies.translation.settings import StudySettings
-    from heedful.views.lab_record import PartRecord
+    from heedful.views.report import PartRecord
 
 Scale = Literal["quick", "standard", "course"]
 
@@ -79,8 +79,8 @@ class Part(NamedTuple):
 
 def _attention(_bench: Bench, step: Step) -> PartRecord:
     from heedful.studies.exploration import explore
-    from heedful.views.exploration_section import exploration_section
-    from heedful.views.lab_record import PartRecord
+    from heedful.views.exploration import exploration_section
+    from heedful.views.report import PartRecord
 
     started = time.perf_counter()
     record = explore(step)
@@ -90,8 +90,8 @@ def _attention(_bench: Bench, step: Step) -> PartRecord:
 
 def _claims(_bench: Bench, step: Step) -> PartRecord:
     from heedful.claims.checker import check
-    from heedful.views.claims_section import claims_section
-    from heedful.views.lab_record import PartRecord
+    from heedful.views.claims import claims_section
+    from heedful.views.report import PartRecord
 
     started = time.perf_counter()
     record = check([], progress=step)
@@ -101,8 +101,8 @@ def _claims(_bench: Bench, step: Step) -> PartRecord:
 
 def _positions(bench: Bench, step: Step) -> PartRecord:
     from heedful.positions import positions_study
-    from heedful.views.lab_record import PartRecord
-    from heedful.views.positions_section import positions_section
+    from heedful.views.positions import positions_section
+    from heedful.views.report import PartRecord
 
     started = time.perf_counter()
     length, width = POSITIONS[bench.scale]
@@ -116,8 +116,8 @@ def _translation(bench: Bench, step: Step) -> PartRecord:
     import shlex
 
     from heedful.studies.translation.study import run_study
-    from heedful.views.lab_record import PartRecord
-    from heedful.views.translation_section import translation_section
+    from heedful.views.report import PartRecord
+    from heedful.views.translation import translation_section
 
     words = ["heed", "study", "translation", *(["--quick"] if bench.scale == "quick" else [])]
     if bench.corpus:
@@ -157,8 +157,8 @@ def translation_settings(bench: Bench) -> StudySettings:
 def _knowledge(bench: Bench, step: Step) -> PartRecord:
     from heedful.studies.knowledge.knowledge_study import knowledge_study
     from heedful.studies.knowledge.plans import plan_for
-    from heedful.views.knowledge_section import knowledge_section
-    from heedful.views.lab_record import PartRecord
+    from heedful.views.knowledge import knowledge_section
+    from heedful.views.report import PartRecord
 
     folder = bench.work / "knowledge"
     changes = {"seeds": COURSE_SEEDS} if bench.scale == "course" else {}
@@ -173,8 +173,8 @@ def _knowledge(bench: Bench, step: Step) -> PartRecord:
 
 def _heads(bench: Bench, step: Step) -> PartRecord:
     from heedful.cli.study_heads import LAB_OPTIONS, lab_study
-    from heedful.views.heads_section import heads_section
-    from heedful.views.lab_record import PartRecord
+    from heedful.views.heads import heads_section
+    from heedful.views.report import PartRecord
 
     started = time.perf_counter()
     record = lab_study(bench.work, step, bench.scale)

@@ -61,9 +61,9 @@ def info(path: Path, source: SourceFlags = DEFAULT_SOURCE, *, json: JsonFlag = F
     """
     checkpoint = source.open(path)
     from heedful.model.weights.checkpoint import inspect_model
-    from heedful.views.model_views import info_tables
+    from heedful.views.models import info_blocks
 
-    show(inspect_model(checkpoint), info_tables, json=json)
+    show(inspect_model(checkpoint), info_blocks, json=json)
     return 0
 
 
@@ -81,11 +81,11 @@ def verify(path: Path, source: SourceFlags = DEFAULT_SOURCE, *, json: JsonFlag =
     checkpoint = source.open(path)
     from heedful.model.weights.checkpoint import verify_model
     from heedful.progress import meter
-    from heedful.views.model_views import verification_tables
+    from heedful.views.models import verification_blocks
 
     with meter("reading weights") as step:
         record = verify_model(checkpoint, step)
-    show(record, verification_tables, json=json)
+    show(record, verification_blocks, json=json)
     if record.sound:
         return 0
     print(
@@ -120,7 +120,7 @@ def convert(
     from heedful.model import open_checkpoint, write_folder
     from heedful.model.weights.checkpoint import inspect_model
     from heedful.progress import meter
-    from heedful.views.model_views import info_tables
+    from heedful.views.models import info_blocks
 
     with meter("converting") as step:
         write_folder(
@@ -129,7 +129,7 @@ def convert(
             tokenizer=checkpoint.tokenizer,
             dtype=getattr(torch, dtype),
         )
-    show(inspect_model(open_checkpoint(folder)), info_tables, json=json)
+    show(inspect_model(open_checkpoint(folder)), info_blocks, json=json)
     return 0
 
 
@@ -146,9 +146,9 @@ def get(name: str, *, json: JsonFlag = False) -> int:
     """
     from heedful.model.weights.published import fetch
     from heedful.progress import meter
-    from heedful.views.model_views import fetched_tables
+    from heedful.views.models import fetched_blocks
 
     with meter(f"fetching {name}") as step:
         record = fetch(name, step)
-    show(record, fetched_tables, json=json)
+    show(record, fetched_blocks, json=json)
     return 0

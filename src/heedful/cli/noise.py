@@ -66,7 +66,7 @@ def noise(
     """
     from heedful.arrays import indices, number_of
     from heedful.attention import study_noise
-    from heedful.views.noise_views import NoiseComparison, noise_figure, noise_tables
+    from heedful.views.noise import NoiseComparison, noise_blocks, noise_figure
 
     check_figure_path(figure)
     means = keys.array()
@@ -93,7 +93,7 @@ def noise(
         )
 
     record = study(0) if versus is None else NoiseComparison.of(study(0), study(1))
-    show(record, noise_tables, json=json)
+    show(record, noise_blocks, json=json)
     draw(record, figure, noise_figure)
     return 0
 

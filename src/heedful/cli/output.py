@@ -13,7 +13,8 @@ from heedful.records import Record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.console import RenderableType
+
+    from heedful.views.blocks import Block
 
 JsonFlag = Annotated[bool, Parameter(help="Print the record as JSON.", negative="")]
 FigurePath = Annotated[
@@ -25,19 +26,14 @@ FIGURE_KINDS = (".svg", ".png", ".pdf")
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
-def show(
-    record: AnyRecord,
-    tables: Callable[[AnyRecord], Iterable[RenderableType]],
-    *,
-    json: bool,
-) -> None:
-    """Print the record as JSON, or as its tables."""
+def show(record: AnyRecord, view: Callable[[AnyRecord], Iterable[Block]], *, json: bool) -> None:
+    """Print the record as JSON, or as the blocks of its view."""
     if json:
         print(record.to_json())
         return
-    from heedful.views.terminal import print_all
+    from heedful.views.terminal import print_blocks
 
-    print_all(tables(record))
+    print_blocks(view(record))
 
 
 def check_figure_path(figure: Path | None) -> None:

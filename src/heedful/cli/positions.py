@@ -38,7 +38,7 @@ def positions(
         heed positions --kind learned --table model.safetensors:wpe.weight --json
     """
     from heedful.positions import positions_study
-    from heedful.views.positions_views import positions_figure, positions_tables
+    from heedful.views.positions import positions_blocks, positions_figure
 
     check_figure_path(figure)
     rows = None
@@ -47,6 +47,6 @@ def positions(
 
         rows = read_array(table, "--table")
     record = positions_study(kind, length, width, base, heads=heads, table=rows, seed=seed)
-    show(record, positions_tables, json=json)
+    show(record, positions_blocks, json=json)
     draw(record, figure, positions_figure)
     return 0

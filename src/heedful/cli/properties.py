@@ -11,7 +11,7 @@ from heedful.errors import InputError
 
 if TYPE_CHECKING:
     from heedful.attention.equivariance import Equivariance
-    from heedful.views.properties_views import OrderFinding
+    from heedful.views.properties import OrderFinding
 
 LawName = Literal["equivariance", "invariance", "feature", "conjugation"]
 
@@ -47,7 +47,7 @@ def properties(
         heed properties --law invariance --json
     """
     from heedful.attention import standard_layers
-    from heedful.views.properties_views import OrderStudy, order_figure, order_tables
+    from heedful.views.properties import OrderStudy, order_blocks, order_figure
 
     check_figure_path(figure)
     if layer is not None and all:
@@ -65,7 +65,7 @@ def properties(
             for each in laws
         )
     )
-    show(record, order_tables, json=json)
+    show(record, order_blocks, json=json)
     draw(record, figure, order_figure)
     return 0
 
@@ -74,7 +74,7 @@ def _finding(
     name: str, layer: Any, law: LawName, settings: dict[str, int], *, strict: bool
 ) -> OrderFinding:
     """Try one law; where it makes no sense for the shapes of the layer, say so (or refuse)."""
-    from heedful.views.properties_views import OrderFinding
+    from heedful.views.properties import OrderFinding
 
     try:
         found = _try(layer, law, settings)

@@ -33,9 +33,9 @@ def runs(
         heed runs my-runs --json
     """
     from heedful.training import list_runs
-    from heedful.views.training_views import list_tables
+    from heedful.views.models import runs_blocks
 
-    show(list_runs(folder), list_tables, json=json)
+    show(list_runs(folder), runs_blocks, json=json)
     return 0
 
 
@@ -50,7 +50,7 @@ def compare(first: RunPath, second: RunPath, *, json: JsonFlag = False) -> int:
         heed runs compare runs/adamw runs/muon
     """
     from heedful.training import compare_runs
-    from heedful.views.training_views import comparison_tables
+    from heedful.views.models import comparison_blocks
 
-    show(compare_runs(first, second), comparison_tables, json=json)
+    show(compare_runs(first, second), comparison_blocks, json=json)
     return 0

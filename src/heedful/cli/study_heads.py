@@ -65,8 +65,7 @@ def heads(
     from heedful.errors import InputError
     from heedful.progress import meter
     from heedful.studies.heads import QUICK, QUICK_EFFORT, Amount, Effort, Plan, study_heads
-    from heedful.views.heads_figures import heads_map
-    from heedful.views.heads_tables import heads_study_tables
+    from heedful.views.heads import heads_blocks, heads_map
 
     check_figure_path(figure)
     for name, value, least in (
@@ -96,7 +95,7 @@ def heads(
             effort=QUICK_EFFORT if quick else Effort(),
             progress=step,
         )
-    show(record, heads_study_tables, json=json)
+    show(record, heads_blocks, json=json)
     draw(record, figure, heads_map)
     return 0
 

@@ -67,7 +67,7 @@ def knowledge(
     prepare_folder(output)
     from heedful.studies.knowledge.knowledge_study import knowledge_study
     from heedful.studies.knowledge.plans import plan_for
-    from heedful.views.knowledge_views import knowledge_tables
+    from heedful.views.knowledge import knowledge_blocks
 
     files = None if pretrain is None or train is None or dev is None else (pretrain, train, dev)
     corpus, plan = plan_for(
@@ -86,7 +86,7 @@ def knowledge(
     with meter("knowledge: pretrain, fine-tune, ask") as step:
         record = knowledge_study(corpus, plan, output, step)
     _keep(record, output)
-    show(record, knowledge_tables, json=json)
+    show(record, knowledge_blocks, json=json)
     if not json:
         print(f"The report is at {output / REPORT}, the record at {output / RECORD}")
         print(f'Ask its model: heed ask {output} "Where was … born?"')
@@ -126,8 +126,8 @@ def _check(
 
 def _keep(record: KnowledgeStudy, output: Path) -> None:
     """Write a page with the section of the study alone."""
-    from heedful.views.knowledge_section import knowledge_section
-    from heedful.views.lab_record import PartRecord, write_report
+    from heedful.views.knowledge import knowledge_section
+    from heedful.views.report import PartRecord, write_report
 
     section = knowledge_section(record, 60.0 * record.minutes, folder=str(output))
     try:

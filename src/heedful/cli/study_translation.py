@@ -84,7 +84,7 @@ def translation(
     """
     from heedful.studies.translation.settings import QUICK, recipe_of, study_settings
     from heedful.studies.translation.study import run_study
-    from heedful.views.translation_section import study_tables
+    from heedful.views.translation import study_blocks
 
     asked: dict[str, Any] = {
         "corpus": _texts(corpus),
@@ -107,7 +107,7 @@ def translation(
             command=_command(),
         )
     keep_study(record, output)
-    show(record, study_tables, json=json)
+    show(record, study_blocks, json=json)
     if not json:
         print(f"The report is at {output / REPORT}, the record at {output / RECORD}")
     return 0
@@ -135,8 +135,8 @@ def prepare_folder(output: Path) -> None:
 def keep_study(record: TranslationStudy, output: Path) -> None:
     """Write the record, and a page with its section alone."""
     from heedful.files import write_atomic
-    from heedful.views.lab_record import PartRecord, write_report
-    from heedful.views.translation_section import translation_section
+    from heedful.views.report import PartRecord, write_report
+    from heedful.views.translation import translation_section
 
     section = translation_section(record, 60.0 * record.minutes)
     try:

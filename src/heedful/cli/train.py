@@ -114,12 +114,12 @@ def _with_files(
 
 def finish(result: TrainingResult, made: TextTraining, *, json: bool) -> int:
     """Write the model of a finished run, show how it ended, and return the exit code."""
-    from heedful.views.training_views import result_tables
+    from heedful.views.models import training_blocks
 
     if result.weights_sha256:  # of several processes, the first one
         if result.finished:
             _write_model(Path(result.run), Path(result.checkpoint), made)
-        show(result, result_tables, json=json)
+        show(result, training_blocks, json=json)
     if result.finished:
         return 0
     return 128 + int(signal.Signals[result.stopped_by])

@@ -121,10 +121,10 @@ def _show_texts(
     figure: Path | None,
 ) -> None:
     from heedful.studies.translation.alignment import align
-    from heedful.views.translation_views import (
+    from heedful.views.translation import (
         TranslatedTexts,
         alignment_figure,
-        translation_tables,
+        translation_blocks,
     )
 
     for place, one in enumerate(found, start=1):
@@ -149,7 +149,7 @@ def _show_texts(
         translations=tuple(found),
         alignments=alignments if shown.alignment else (),
     )
-    show(record, partial(translation_tables, scores=shown.scores), json=shown.json)
+    show(record, partial(translation_blocks, scores=shown.scores), json=shown.json)
 
 
 class _Wishes:
@@ -185,7 +185,7 @@ class _Wishes:
             return [json_library.dumps(record, ensure_ascii=False, allow_nan=False)]
         if not self.columns:
             return [one.text]
-        from heedful.views.translation_views import tabbed_lines
+        from heedful.views.translation import tabbed_lines
 
         return tabbed_lines(one, self.number, alignment, aligned=self.shown.alignment)
 

@@ -1,4 +1,4 @@
-"""How figures look, and how they are saved.
+"""How figures and formulas look, and how they are saved.
 
 Figures are drawn by matplotlib with one style. Text and axes are drawn in a marker colour:
 a saved file gets ink in its place, the HTML page gets `currentColor`, so that one drawing
@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from cycler import cycler
 from matplotlib.figure import Figure
 
 from heedful.files import write_atomic
+from heedful.views import blocks
 
 INK = "#1f2430"
 MARKER = "#010203"
@@ -79,6 +81,11 @@ def new_figure(width: float = 7.2, height: float = 3.6) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def figure_block(figure: Figure, label: str, caption: str, command: str = "") -> blocks.Figure:
+    """Return a drawing as a block; `label` is what a screen reader says."""
+    return blocks.Figure(inline_svg(figure, label), caption, command)
+
+
 def inline_svg(figure: Figure, label: str) -> str:
     """Return a figure as SVG to be put inside HTML, text in the page's own colour."""
     svg = _svg(figure).replace(MARKER, "currentColor")
@@ -132,3 +139,23 @@ def _recolour(figure: Figure) -> None:
 
 def _attribute(text: str) -> str:
     return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+
+
+@cache
+def formula_svg(latex: str, size: float = 13.0) -> str:
+    """Return a displayed formula as inline SVG, scaled in em so that it follows the text."""
+    with house_style():
+        figure = Figure(figsize=(0.01, 0.01))
+        text = figure.text(0, 0, f"${latex}$", fontsize=size)
+        # Measure first, then give the figure exactly the room the formula needs.
+        box = text.get_window_extent()
+        width, height = box.width / figure.dpi + 0.08, box.height / figure.dpi + 0.08
+        figure.set_size_inches(width, height)
+        text.set_position((0.04 / width, (0.04 - box.y0 / figure.dpi) / height))
+        svg = inline_svg(figure, _spoken(latex))
+    em = height * 72 / size
+    return svg.replace("<svg", f'<svg class="formula" style="height:{em:.2f}em"', 1)
+
+
+def _spoken(latex: str) -> str:
+    return re.sub(r"[\\{}]", " ", latex).strip()

@@ -1,19 +1,22 @@
-"""The terminal: one console for everything that is printed, and small words for numbers."""
+"""Blocks in the terminal: at most 100 columns wide, plain text when it is piped."""
 
 from __future__ import annotations
 
-import math
+import io
 import os
 import sys
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from typing import Any
+from typing import TextIO
 
+from rich import table as rich_table
+from rich import text as rich_text
 from rich.box import Box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
+
+from heedful.views import blocks
+from heedful.views.blocks import Block, Bullets, Cell, Code, Command, Figure, Formula, Table, Text
+from heedful.views.formatting import sentence
 
 WIDEST = 100
 """Columns that a view takes at most, however wide the terminal is."""
@@ -21,129 +24,129 @@ WIDEST = 100
 ONE_RULE = Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
 """A table with one line under its header, and no other."""
 
+STYLES = {
+    "": "",
+    "strong": "bold",
+    "soft": "dim",
+    "good": "green",
+    "fine": "cyan",
+    "bad": "bold red",
+    "unsure": "yellow",
+    "code": "cyan",
+}
 
-def console() -> Console:
+
+def console(file: TextIO | None = None, width: int = WIDEST) -> Console:
     """Return the console of standard output; plain text when it is not a terminal."""
-    screen = Console(highlight=False, soft_wrap=False)
+    screen = Console(highlight=False, soft_wrap=False, file=file)
     known = screen.is_terminal or "COLUMNS" in os.environ
-    screen.width = min(screen.width, WIDEST) if known else WIDEST
+    screen.width = min(screen.width, width) if known else width
     return screen
 
 
-def print_all(views: Iterable[RenderableType]) -> None:
-    """Print the parts of a view, with a blank line on both sides of a table."""
-    screen = console()
+def print_blocks(view: Iterable[Block], width: int = WIDEST) -> None:
+    """Print the blocks of a view, with a blank line on both sides of a table."""
+    sys.stdout.write(_captured(console(width=width), view))
+
+
+def written(view: Iterable[Block], width: int = WIDEST) -> str:
+    """Return what `print_blocks` would print into a file."""
+    return _captured(console(io.StringIO(), width), view)
+
+
+def _captured(screen: Console, view: Iterable[Block]) -> str:
     with screen.capture() as captured:
-        before: RenderableType | None = None
-        for view in views:
-            if before is not None and (_is_table(view) or isinstance(before, Table)):
+        before: Block | None = None
+        for block in _flat(view):
+            gap = isinstance(before, Bullets) or Table in (type(before), type(block))
+            if before is not None and gap:
                 screen.print()
-            screen.print(view, crop=False)  # what is to be copied may be longer than a line
-            before = view
+            # What is to be copied may be longer than a line.
+            screen.print(_rendered(block), crop=False)
+            before = block
     # A table pads its cells; nobody wants these blanks in a file or in a pasted example.
     lines = captured.get().split("\n")
-    sys.stdout.write("\n".join(lines if screen.is_terminal else [x.rstrip() for x in lines]))
+    return "\n".join(lines if screen.is_terminal else [line.rstrip() for line in lines])
 
 
-def _is_table(view: RenderableType) -> bool:
-    """Tell a table from a list of sentences, which follows its heading without a gap."""
-    return isinstance(view, Table) and view.box is not None
+def _flat(view: Iterable[Block]) -> Iterable[Block]:
+    """Yield the blocks one by one: headings and findings as text, captions of figures left out."""
+    for block in view:
+        if isinstance(block, blocks.Section):
+            yield Text(block.title, tone="strong")
+            yield Text(block.lead)
+            yield from _flat(block.blocks)
+            yield Bullets(tuple(map(sentence, block.findings)))
+        elif isinstance(block, blocks.Group):
+            yield Text(block.heading, tone="strong")
+            yield from _flat(block.blocks)
+        elif isinstance(block, Figure):
+            if block.command:
+                yield Command(block.command)
+        else:
+            yield block
 
 
-def table(title: str, *columns: str, left: tuple[int, ...] = (0,)) -> Table:
-    """Return an empty table in the house style; columns in `left` align left, others right."""
-    made = Table(
+def _rendered(block: Block) -> RenderableType:
+    if isinstance(block, Table):
+        return _table(block)
+    if isinstance(block, Text):
+        spans = [(span.text, STYLES.get(span.tone, span.tone)) for span in block.spans]
+        text = rich_text.Text.assemble(*spans)
+        return Padding(text, (0, 0, 0, block.indent)) if block.indent else text
+    if isinstance(block, Code):
+        return _code(block.text, block.indent, STYLES.get(block.tone, block.tone))
+    if isinstance(block, Command):
+        return _code(f"$ {block.command}")
+    if isinstance(block, Formula):
+        return rich_text.Text(block.latex)
+    assert isinstance(block, Bullets)
+    grid = rich_table.Table.grid(padding=(0, 1, 0, 0))
+    for mark, item in zip(block.marks, block.items, strict=True):
+        grid.add_row(mark, rich_text.Text(item))
+    return grid
+
+
+def _code(text: str, indent: int = 0, style: str = "") -> RenderableType:
+    lines = "\n".join(" " * indent + line for line in text.split("\n"))
+    # A console joins texts that it prints, and forgets that this one does not wrap; not in a group.
+    return Group(rich_text.Text(lines, style=style, no_wrap=True, overflow="ignore"))
+
+
+def _table(block: Table) -> rich_table.Table:
+    title: rich_text.Text | None = None
+    if block.title:
         # A title may be longer than its table is wide; it stays on one line all the same.
-        title=Text(title, style="bold", no_wrap=True, overflow="ignore") if title else None,
+        title = rich_text.Text(
+            block.title,
+            style="bold",
+            no_wrap=block.long_title != "wrap",
+            overflow={"keep": "ignore", "cut": "ellipsis", "wrap": "fold"}[block.long_title],  # type: ignore[arg-type]
+        )
+    grid = rich_table.Table(
+        title=title,
         title_justify="left",
-        title_style="bold",
         box=ONE_RULE,
         show_edge=False,
-        show_header=any(columns),
+        show_header=any(block.columns),
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    for position, column in enumerate(columns):
-        made.add_column(column, justify="left" if position in left else "right", overflow="fold")
-    return made
+    for place, column in enumerate(block.columns):
+        justify = "left" if place in block.left else "right"
+        grid.add_column(
+            rich_text.Text(column),
+            justify=justify,  # type: ignore[arg-type]
+            overflow="fold",
+            no_wrap=place in block.fixed,
+        )
+    for place, row in enumerate(block.rows):
+        grid.add_row(*map(_cell, row), end_section=place in block.gaps)
+    return grid
 
 
-def paragraph(text: str, indent: int = 0) -> RenderableType:
-    """Return a text that wraps at the width of the terminal, its lines indented alike."""
-    return Padding(Text(text), (0, 0, 0, indent)) if indent else Text(text)
-
-
-def verbatim(text: str, indent: int = 0, style: str = "") -> RenderableType:
-    """Return lines to be copied: never wrapped, so that pasting them gives them back."""
-    lines = "\n".join(" " * indent + line for line in text.split("\n"))
-    # A console joins texts that it prints, and forgets that this one does not wrap; not in a group.
-    return Group(Text(lines, style=style, no_wrap=True, overflow="ignore"))
-
-
-def bullets(texts: Iterable[str], marks: Iterable[str] | None = None) -> Table:
-    """Return a list of sentences, each with its mark and its lines aligned."""
-    made = Table.grid(padding=(0, 1, 0, 0))
-    texts = list(texts)
-    for mark, text in zip(marks or ["•"] * len(texts), texts, strict=False):
-        made.add_row(mark, Text(text))
-    return made
-
-
-def sentence(text: str) -> str:
-    """Return a finding as a sentence: a capital for a word (not for a formula), and a period.
-
-    >>> sentence("the key is inside"), sentence("f(PX) = P f(X) fails.")
-    ('The key is inside.', 'f(PX) = P f(X) fails.')
-    """
-    capital = text[:1].upper() if text[1:2].isalpha() or text[1:2] == " " else text[:1]
-    return capital + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
-
-
-def number(value: Any, digits: int = 4) -> str:
-    """Write a number as people read it: few digits, no noise.
-
-    >>> [number(x) for x in (0.5, 5.981414, 1e-9, 123456.0, None, math.inf, -0.00001)]
-    ['0.5', '5.981', '1e-09', '123456', '–', '∞', '-1e-05']
-    """
-    if value is None:
-        return "–"
-    value = float(value)
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if value == round(value) and abs(value) < 1e9:
-        return str(int(value))
-    return f"{value:.{digits}g}"
-
-
-def at_least(bound: float | None, digits: int = 4) -> str:
-    """Write a lower bound, rounded down so that what is written stays true.
-
-    >>> at_least(1.29099), at_most(0.41125)
-    ('1.29', '0.4113')
-    """
-    return _rounded(bound, digits, ROUND_FLOOR)
-
-
-def at_most(bound: float | None, digits: int = 4) -> str:
-    """Write an upper bound, rounded up."""
-    return _rounded(bound, digits, ROUND_CEILING)
-
-
-def _rounded(bound: float | None, digits: int, direction: str) -> str:
-    if bound is None or not math.isfinite(bound):
-        return number(bound)
-    return number(float(Context(prec=digits, rounding=direction).create_decimal(bound)), digits)
-
-
-def vector(values: Any, digits: int = 4, most: int = 8) -> str:
-    """Write a vector in brackets, its middle left out when it is long.
-
-    >>> vector([1.0, 0.25, 0.0])
-    '[1, 0.25, 0]'
-    """
-    values = list(values)
-    shown = [number(value, digits) for value in values[:most]]
-    rest = len(values) - most
-    return "[" + ", ".join(shown) + (f", … {rest} more" if rest > 0 else "") + "]"
+def _cell(cell: Cell) -> rich_text.Text:
+    if isinstance(cell, str):
+        return rich_text.Text(cell)
+    style = STYLES.get(cell.tone, cell.tone)
+    return rich_text.Text(cell.text, style=style, no_wrap=not cell.wrap)

@@ -12,11 +12,9 @@ from heedful.errors import InputError
 from heedful.studies.heads import Effort, HeadsStudy, Plan, open_subject, study_heads
 from heedful.studies.heads.sample import Amount, translation_run
 from heedful.studies.heads.small_models import CHANGES, base_run, train_one, training_of
-from heedful.views.heads_figures import heads_map
-from heedful.views.heads_section import heads_section
-from heedful.views.heads_tables import heads_study_tables
-from heedful.views.page import section_html
-from heedful.views.terminal import print_all
+from heedful.views.heads import heads_blocks, heads_map, heads_section
+from heedful.views.html import blocks_html
+from heedful.views.terminal import print_blocks
 
 TINY = Plan(seeds=2, order_seeds=1, steps=3, pairs=60, width=16)
 EFFORT = Effort(robustness=0.5, predictable=2.0, margins=6)
@@ -58,11 +56,11 @@ def test_every_question_has_an_answer(record: HeadsStudy) -> None:
 
 
 def test_it_is_told(record: HeadsStudy, capsys: pytest.CaptureFixture[str]) -> None:
-    print_all(heads_study_tables(record))
+    print_blocks(heads_blocks(record))
     printed = capsys.readouterr().out
     for text in ("What each head does", "Where the norm stands", "Verdicts", "tokens can"):
         assert text in printed
-    html = section_html(heads_section(record, 1.0))
+    html = blocks_html([heads_section(record, 1.0)])
     assert html.count("<svg") == html.count("</svg>") == 7
     assert heads_map(record).axes
 

@@ -21,8 +21,8 @@ from heedful.studies.knowledge.findings import KnowledgeStudy
 from heedful.studies.knowledge.knowledge_study import knowledge_study
 from heedful.studies.knowledge.training import StudyStoppedError, prepare, pretrain, seconds_trained
 from heedful.training.hooks import Progress
-from heedful.views.knowledge_section import knowledge_section
-from heedful.views.page import section_html
+from heedful.views.html import blocks_html
+from heedful.views.knowledge import knowledge_section
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_a_storage_curve_has_as_many_points_as_asked(tmp_path: Path) -> None:
 
 
 def test_the_section_tells_the_record_in_markup_of_its_own(record: KnowledgeStudy) -> None:
-    html = section_html(knowledge_section(record, 1.0))
+    html = blocks_html([knowledge_section(record, 1.0)])
     assert html.count("<svg") == html.count("</svg>") >= 4
     assert "nan" not in re.sub(r"<svg.*?</svg>", "", html, flags=re.S).lower().split()
 

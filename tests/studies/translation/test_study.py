@@ -17,8 +17,8 @@ from heedful.studies.translation.settings import StudySettings, study_settings
 from heedful.studies.translation.study import run_study
 from heedful.studies.translation.translator import Translator
 from heedful.tokenization import train_bpe
-from heedful.views.lab_record import PartRecord
-from heedful.views.translation_section import study_tables, translation_section
+from heedful.views.report import PartRecord
+from heedful.views.translation import study_blocks, translation_section
 
 LEARNING = {"steps": 4, "growth": 0.0, "columns": 512}
 TINY = {
@@ -147,7 +147,7 @@ def test_the_section_tells_it(record: TranslationStudy) -> None:
     for word in ("pretrained here", "from scratch, same clock", record.arms[0].signature):
         assert word in part.html
     assert all(example.source.split("'")[0] in part.html for example in record.worst)
-    assert len(list(study_tables(record))) > 4
+    assert len(list(study_blocks(record))) > 4
 
 
 def test_files_give_a_study_without_shared_sentences(tmp_path: Path) -> None:

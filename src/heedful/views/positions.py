@@ -1,4 +1,4 @@
-"""How an encoding of positions is shown: its promises in words, its table as a heat map."""
+"""An encoding of positions: what it promises, its table, and its part of the report."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from rich.console import RenderableType
 
 from heedful.positions import PositionsStudy
-from heedful.views.drawing import BLUE, GREY, ORANGE, house_style, new_figure
-from heedful.views.terminal import bullets, number, sentence, table
+from heedful.views.blocks import Block, Bullets, Formula, Section, Text, facts, group, table
+from heedful.views.drawing import BLUE, GREY, ORANGE, figure_block, house_style, new_figure
+from heedful.views.formatting import number, sentence
 
 TITLES = {
     "sinusoidal": "Sinusoidal positions",
@@ -31,29 +31,28 @@ MOST_LABELS = 16
 Panel = Callable[[Axes, PositionsStudy], None]
 
 
-def positions_tables(record: PositionsStudy) -> Iterator[RenderableType]:
+def positions_blocks(record: PositionsStudy) -> Iterator[Block]:
     """Yield the sizes, some wavelengths or slopes, the findings and the proof."""
-    made = table(TITLES[record.kind], "", "", left=(0, 1))
-    made.add_row("positions", f"{record.length:,}")
-    if record.kind != "alibi":
-        made.add_row("dimensions", f"{record.width:,}")
-    if record.wavelengths is not None:
-        made.add_row("base", number(record.base))
-    made.add_row("order can be seen", "yes" if record.distinguishes else "no")
-    yield made
+    yield facts(
+        TITLES[record.kind],
+        ("positions", f"{record.length:,}"),
+        None if record.kind == "alibi" else ("dimensions", f"{record.width:,}"),
+        None if record.wavelengths is None else ("base", number(record.base)),
+        ("order can be seen", "yes" if record.distinguishes else "no"),
+    )
     if record.wavelengths is not None:
         yield _wavelengths(record)
     if record.slopes is not None:
         slopes = table("Slopes", "head", "lowers a score, for each position, by")
         for head, slope in enumerate(record.slopes):
-            slopes.add_row(str(head), number(slope))
+            slopes.row(str(head), number(slope))
         yield slopes
-    yield bullets(sentence(statement) for statement in record.statements)
+    yield Bullets(tuple(map(sentence, record.statements)))
     if record.uniqueness is not None:
         proof = record.uniqueness.proof
         share = "no two positions share" if record.uniqueness.unique else "two positions share"
-        yield f"Why {share} an embedding:"
-        yield bullets(map(sentence, proof), (f"{place}." for place in range(1, len(proof) + 1)))
+        yield Text(f"Why {share} an embedding:")
+        yield Bullets(tuple(map(sentence, proof)), numbered=True)
 
 
 def positions_figure(record: PositionsStudy) -> Figure:
@@ -76,16 +75,16 @@ def positions_figure(record: PositionsStudy) -> Figure:
         return figure
 
 
-def _wavelengths(record: PositionsStudy) -> RenderableType:
+def _wavelengths(record: PositionsStudy) -> Block:
     assert record.wavelengths is not None
     lengths = record.wavelengths.lengths
-    made = table("Wavelengths", "dimensions", "positions for a full turn", "turns in this length")
+    grid = table("Wavelengths", "dimensions", "positions for a full turn", "turns in this length")
     chosen = np.unique(np.linspace(0, len(lengths) - 1, MOST_PAIRS).round().astype(int))
     for pair in chosen.tolist():
         dimensions = f"{2 * pair}, {2 * pair + 1}"
         turns = record.length / lengths[pair]
-        made.add_row(dimensions, number(lengths[pair]), number(turns))
-    return made
+        grid.row(dimensions, number(lengths[pair]), number(turns))
+    return grid
 
 
 def _draw_table(axes: Axes, record: PositionsStudy) -> None:
@@ -142,3 +141,44 @@ def _draw_slopes(axes: Axes, record: PositionsStudy) -> None:
     if len(record.slopes) <= MOST_LABELS:
         axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.set_title("What ALiBi adds to each score")
+
+
+def positions_section(record: PositionsStudy, seconds: float) -> Section:
+    """Tell a study of sinusoidal positions."""
+    proof = () if record.uniqueness is None else record.uniqueness.proof
+    unique = "" if record.uniqueness is None else record.uniqueness.statement
+    return Section(
+        name="positions",
+        title="Positions",
+        lead="Where a token stands, as a vector: sines and cosines of the position.",
+        blocks=(
+            group(
+                "Sines and cosines",
+                Formula(
+                    r"\phi_{2i}(t) = \sin\frac{t}{10000^{2i/d}}, \quad "
+                    r"\phi_{2i+1}(t) = \cos\frac{t}{10000^{2i/d}}"
+                ),
+                map(sentence, record.statements),
+                figure_block(
+                    positions_figure(record),
+                    "positions",
+                    f"φ for {record.length} positions and {record.width} dimensions: "
+                    "the first dimensions turn fast, the last ones hardly at all.",
+                    f"heed positions --length {record.length} --width {record.width}",
+                ),
+            ),
+            group("No two positions are alike", map(sentence, (unique, *proof))),
+        ),
+        findings=_findings(record),
+        seconds=seconds,
+    )
+
+
+def _findings(record: PositionsStudy) -> tuple[str, ...]:
+    if record.uniqueness is None or record.smallest_distance is None:
+        return ()
+    return (
+        "Two positions never share a sinusoidal embedding, at any length: π is irrational. The "
+        f"closest two of {record.length} positions are still "
+        f"{record.smallest_distance.distance:.3g} apart in {record.width} dimensions.",
+    )

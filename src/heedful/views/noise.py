@@ -1,4 +1,4 @@
-"""How a study of noisy keys is shown: exact beside sampled beside the limit, and as boxes."""
+"""Noisy keys: exact beside sampled beside the limit, as a table and as boxes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from rich.console import RenderableType
 
 from heedful.attention.noise.distribution import NoiseStudy
+from heedful.views.blocks import Block, Text, table
 from heedful.views.drawing import BLUE, GREEN, MARKER, ORANGE, house_style, new_figure
-from heedful.views.terminal import number, paragraph, table
+from heedful.views.formatting import many, number, some
 
 MOST_KEYS = 6
 """Keys shown one by one: the noisy ones, those wanted, and those read most."""
@@ -33,30 +33,30 @@ class NoiseComparison(NoiseStudy):
         return cls(**own, versus=second)
 
 
-def noise_tables(record: NoiseStudy) -> Iterator[RenderableType]:
-    """Yield the terminal view: the weights of the keys of interest, then how often it fails."""
+def noise_blocks(record: NoiseStudy) -> Iterator[Block]:
+    """Yield the weights of the keys of interest, then how often it fails."""
     studies = _studies(record)
     keys = shown_keys(record)
     title = "What noise does to " + " and ".join(heads_of(study) for study in studies)
-    made = table(title, "", *_headings(studies), left=(0,))
+    grid = table(title, "", *_headings(studies), left=(0,))
     for key in keys:
-        made.add_row(f"α_{key} mean", *_weight_cells(studies, "mean", key))
-        made.add_row(f"α_{key} std", *_weight_cells(studies, "std", key), end_section=True)
+        grid.row(f"α_{key} mean", *_weight_cells(studies, "mean", key))
+        grid.row(f"α_{key} std", *_weight_cells(studies, "std", key), gap=True)
     for name, cells in _outcome_rows(studies):
-        made.add_row(name, *cells)
-    yield made
+        grid.row(name, *cells)
+    yield grid
     others = record.keys - len(keys)
     if others:
         rest = np.setdiff1d(np.arange(record.keys), keys)
         mean = max(float(_best(study).mean[rest].max()) for study in studies)
         keys_said = "key has" if others == 1 else f"{others} keys have each"
-        yield paragraph(f"The other {keys_said} a mean α of at most {number(mean)}.")
-    yield paragraph(
+        yield Text(f"The other {keys_said} a mean α of at most {number(mean)}.")
+    yield Text(
         f"t = average value of the wanted keys; a draw fails when ‖c − t‖ > {number(record.radius)}"
         f". Sampled: {record.sampled.draws:,} draws, ± one standard error."
     )
     for study in studies:
-        yield paragraph(_grounds(study, named=len(studies) > 1))
+        yield Text(_grounds(study, named=len(studies) > 1))
 
 
 def noise_figure(record: NoiseStudy) -> Figure:
@@ -81,8 +81,7 @@ def heads_of(study: NoiseStudy) -> str:
     (The text of each head is the combination of keys that its query points to.)
     """
     names = [name.replace(" ", "") for name in study.names]
-    shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
-    return f"{study.heads} head{'s' if study.heads > 1 else ''} on {shown}"
+    return f"{many(study.heads, 'head')} on {some(names, 6)}"
 
 
 def shown_keys(record: NoiseStudy) -> list[int]:

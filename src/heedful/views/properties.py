@@ -1,4 +1,4 @@
-"""How laws of order are shown: who keeps them, and the case that breaks them."""
+"""Laws of order: which layers keep them, and the case that breaks them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from rich.console import RenderableType
-from rich.text import Text
 
 from heedful.attention.equivariance import Equivariance
 from heedful.records import Record
+from heedful.views.blocks import Block, Span, Text, table
 from heedful.views.drawing import GREEN, GREY, RED, house_style, new_figure
-from heedful.views.terminal import number, paragraph, sentence, table
+from heedful.views.formatting import matrix, number, sentence
 
 EQUATIONS = {
     "equivariance": "f(PX) = P f(X)",
@@ -56,16 +55,16 @@ class OrderStudy(Record):
     """One for each layer and law."""
 
 
-def order_tables(record: OrderStudy) -> Iterator[RenderableType]:
+def order_blocks(record: OrderStudy) -> Iterator[Block]:
     """Yield who keeps which law, and for one layer the case that breaks it."""
     layers, laws = _axes(record)
-    made = table(
+    grid = table(
         "What layers do to order", "layer", *(EQUATIONS[law] for law in laws),
         left=tuple(range(len(laws) + 1)),
     )  # fmt: skip
     for layer in layers:
-        made.add_row(layer, *(_verdict(_of(record, layer, law).finding) for law in laws))
-    yield made
+        grid.row(layer, *(_verdict(_of(record, layer, law).finding) for law in laws))
+    yield grid
     if len(layers) == 1:
         for found in record.findings:
             yield from _case(found)
@@ -74,8 +73,8 @@ def order_tables(record: OrderStudy) -> Iterator[RenderableType]:
         broken = found.finding is not None and not found.finding.holds
         if broken and found.law == laws[0]:
             assert found.finding is not None
-            yield paragraph(f"{found.layer}: {sentence(found.finding.statement)}")
-    yield paragraph("“holds” was tried on random inputs, not proved; “fails” is certain.")
+            yield Text(f"{found.layer}: {sentence(found.finding.statement)}")
+    yield Text("“holds” was tried on random inputs, not proved; “fails” is certain.")
 
 
 def order_figure(record: OrderStudy) -> Figure:
@@ -97,36 +96,27 @@ def _of(record: OrderStudy, layer: str, law: str) -> OrderFinding:
     return next(one for one in record.findings if (one.layer, one.law) == (layer, law))
 
 
-def _verdict(found: Equivariance | None) -> Text:
-    if found is None:
-        return Text("no sense here", style="dim")
-    if found.holds:
-        return Text("holds", style="green")
-    return Text(f"fails by {number(found.relative, 2)}", style="bold red")
+def _verdict(equivariance: Equivariance | None) -> Span:
+    if equivariance is None:
+        return Span("no sense here", "soft")
+    if equivariance.holds:
+        return Span("holds", "good")
+    return Span(f"fails by {number(equivariance.relative, 2)}", "bad")
 
 
-def _case(found: OrderFinding) -> Iterator[RenderableType]:
+def _case(found: OrderFinding) -> Iterator[Block]:
     if found.finding is None:
-        yield paragraph(f"{EQUATIONS[found.law]} makes no sense here: the layer {found.reason}.")
+        yield Text(f"{EQUATIONS[found.law]} makes no sense here: the layer {found.reason}.")
         return
     case = found.finding
-    yield paragraph(sentence(case.statement))
+    yield Text(sentence(case.statement))
     if case.holds or max(np.shape(case.input)) > LARGEST:
         return
     names = SIDES[found.law]
-    made = table(f"π = {case.permutation}", *names, left=(0, 1, 2))
+    grid = table(f"π = {case.permutation}", *names, left=(0, 1, 2))
     sides = (case.input, case.left, case.right)
-    made.add_row(*(Text(_grid(np.atleast_2d(side)), no_wrap=True) for side in sides))
-    yield made
-
-
-def _grid(W: Any) -> str:
-    cells = [[number(entry, 3) for entry in row] for row in np.asarray(W).tolist()]
-    wide = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
-    return "\n".join(
-        "[" + "  ".join(cell.rjust(width) for cell, width in zip(row, wide, strict=True)) + "]"
-        for row in cells
-    )
+    grid.row(*(Span(matrix(np.atleast_2d(side), 3), wrap=False) for side in sides))
+    yield grid
 
 
 def _case_figure(found: OrderFinding) -> Figure:

@@ -1,7 +1,6 @@
-"""How a corpus is shown: counts and lengths, what is odd, what is shared, a few examples.
+"""A corpus: counts and lengths, odd characters, shared texts, a few examples.
 
-Texts of a corpus are strangers: they are shown as they are except for characters that a terminal
-would obey, which are written as escapes.
+Texts of a corpus come from strangers: characters that a terminal would obey are escaped.
 """
 
 from __future__ import annotations
@@ -10,40 +9,39 @@ from collections.abc import Iterator, Sequence
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from rich.console import RenderableType
-from rich.text import Text
 
 from heedful.data.files import shown
 from heedful.data.inspection import CorpusFacts, Inspection, Lengths, SideFacts
 from heedful.data.published import FetchedCorpus
 from heedful.data.splits import Overlap
+from heedful.views.blocks import Block, Bullets, Text, table
 from heedful.views.drawing import PALETTE, house_style, new_figure
-from heedful.views.terminal import bullets, number, paragraph, sentence, table
+from heedful.views.formatting import many, number, sentence
 
 MOST_ODD = 12
 LONGEST_EXAMPLE = 160
 
 
-def inspection_tables(record: Inspection) -> Iterator[RenderableType]:
+def inspection_blocks(record: Inspection) -> Iterator[Block]:
     """Yield what `heed data inspect` prints."""
-    for facts in record.corpora:
-        yield from _corpus_tables(facts)
+    for corpus in record.corpora:
+        yield from _corpus_blocks(corpus)
     if record.overlaps:
         yield _overlap_table(record.overlaps)
         for overlap in record.overlaps:
             if overlap.examples:
                 quoted = ", ".join(f"“{_example(text, 60)}”" for text in overlap.examples[:3])
-                yield paragraph(f"Shared by {overlap.first} and {overlap.second}: {quoted}.")
+                yield Text(f"Shared by {overlap.first} and {overlap.second}: {quoted}.")
 
 
-def fetched_data_tables(record: FetchedCorpus) -> Iterator[RenderableType]:
+def fetched_data_blocks(record: FetchedCorpus) -> Iterator[Block]:
     """Yield what `heed data get` prints."""
-    made = table(record.title, "file", "bytes", "state", left=(0, 2))
+    grid = table(record.title, "file", "bytes", "state", left=(0, 2))
     for file in record.files:
         state = "fetched and checked" if file.fresh else "there already, checked"
-        made.add_row(Text(file.path), f"{file.bytes:,}", state)
-    yield made
-    yield paragraph(f"Licence: {record.licence}.")
+        grid.row(file.path, f"{file.bytes:,}", state)
+    yield grid
+    yield Text(f"Licence: {record.licence}.")
 
 
 def inspection_figure(record: Inspection) -> Figure:
@@ -51,13 +49,13 @@ def inspection_figure(record: Inspection) -> Figure:
     with house_style():
         figure = new_figure(7.2, 2.9 * len(record.corpora))
         panels = figure.subplots(len(record.corpora), 1, squeeze=False)[:, 0]
-        for axes, facts in zip(panels, record.corpora, strict=True):
-            for side, colour in zip(facts.sides, PALETTE, strict=False):
+        for axes, corpus in zip(panels, record.corpora, strict=True):
+            for side, colour in zip(corpus.sides, PALETTE, strict=False):
                 lengths = side.words
                 label = f"{side.language} (median {number(lengths.median)})"
                 axes.stairs(lengths.counts, lengths.edges, color=colour, fill=True, alpha=0.25)
                 axes.stairs(lengths.counts, lengths.edges, color=colour, label=label)
-            axes.set_title(shown(facts.name))
+            axes.set_title(shown(corpus.name))
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.set_xlabel("words in a text")
             axes.set_ylabel("texts")
@@ -65,31 +63,31 @@ def inspection_figure(record: Inspection) -> Figure:
         return figure
 
 
-def _corpus_tables(facts: CorpusFacts) -> Iterator[RenderableType]:
-    languages = [shown(side.language) for side in facts.sides]
-    title = f"{shown(facts.name)}: {facts.count:,} {facts.kind}"
-    made = table(title, "", *languages, left=(0,))
-    for name, cells in _rows(facts.sides):
-        made.add_row(name, *cells)
-    yield made
-    yield bullets(Text(sentence(line)).plain for line in _findings(facts))
-    odd = [(side, found) for side in facts.sides for found in side.odd[:MOST_ODD]]
+def _corpus_blocks(corpus: CorpusFacts) -> Iterator[Block]:
+    languages = [shown(side.language) for side in corpus.sides]
+    title = f"{shown(corpus.name)}: {corpus.count:,} {corpus.kind}"
+    grid = table(title, "", *languages, left=(0,))
+    for name, cells in _rows(corpus.sides):
+        grid.row(name, *cells)
+    yield grid
+    yield Bullets(tuple(map(sentence, _findings(corpus))))
+    odd = [(side, found) for side in corpus.sides for found in side.odd[:MOST_ODD]]
     if odd:
-        made = table("Odd characters", "in", "code", "name", "why", "times", left=(0, 1, 2, 3))
+        grid = table("Odd characters", "in", "code", "name", "why", "times", left=(0, 1, 2, 3))
         for side, found in odd:
-            made.add_row(
+            grid.row(
                 shown(side.language), found.code, found.name.lower(), found.kind, f"{found.count:,}"
             )
-        yield made
-        more = sum(len(side.odd[MOST_ODD:]) for side in facts.sides)
+        yield grid
+        more = sum(len(side.odd[MOST_ODD:]) for side in corpus.sides)
         if more:
-            yield paragraph(f"And {more} more odd characters, which are rarer.")
-    if facts.examples:
-        made = table("Examples", "line", *languages, left=tuple(range(1, len(languages) + 1)))
-        for example in facts.examples:
-            texts = [Text(_example(text)) for text in example.texts]
-            made.add_row(f"{example.number:,}", *texts)
-        yield made
+            yield Text(f"And {more} more odd characters, which are rarer.")
+    if corpus.examples:
+        grid = table("Examples", "line", *languages, left=tuple(range(1, len(languages) + 1)))
+        for example in corpus.examples:
+            texts = [_example(text) for text in example.texts]
+            grid.row(f"{example.number:,}", *texts)
+        yield grid
 
 
 def _rows(sides: Sequence[SideFacts]) -> Iterator[tuple[str, list[str]]]:
@@ -113,39 +111,39 @@ def _rows(sides: Sequence[SideFacts]) -> Iterator[tuple[str, list[str]]]:
             yield name, [f"{count:,}" for count in counts]
 
 
-def _findings(facts: CorpusFacts) -> Iterator[str]:
-    pairs = facts.kind == "pairs"
+def _findings(corpus: CorpusFacts) -> Iterator[str]:
+    pairs = corpus.kind == "pairs"
     what = "pair" if pairs else "document"
-    yield from (shown(note) for note in facts.notes)
-    if facts.left_out:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in facts.left_out.items())
+    yield from (shown(note) for note in corpus.notes)
+    if corpus.left_out:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in corpus.left_out.items())
         yield f"not read as {what}s: {reasons}"
-    yield f"{_many(facts.duplicates, what)} repeated exactly, {_many(facts.empty, what)} empty"
+    yield f"{many(corpus.duplicates, what)} repeated exactly, {many(corpus.empty, what)} empty"
     if pairs:
-        yield f"{_many(facts.untranslated, what)} with two equal sides"
+        yield f"{many(corpus.untranslated, what)} with two equal sides"
         yield (
-            f"{facts.groups:,} groups are linked by shared sentences, the largest with "
-            f"{_many(facts.largest_group, what)}: split by group"
+            f"{corpus.groups:,} groups are linked by shared sentences, the largest with "
+            f"{many(corpus.largest_group, what)}: split by group"
         )
-        first, second = (side.language for side in facts.sides)
+        first, second = (side.language for side in corpus.sides)
         yield (
-            f"several translations: {facts.several_targets:,} texts in {first}, "
-            f"{facts.several_sources:,} in {second}"
+            f"several translations: {corpus.several_targets:,} texts in {first}, "
+            f"{corpus.several_sources:,} in {second}"
         )
-    yield f"fingerprint {facts.fingerprint}"
-    for origin in facts.origins:
+    yield f"fingerprint {corpus.fingerprint}"
+    for origin in corpus.origins:
         yield f"SHA-256 of {shown(origin.path)} ({origin.bytes:,} bytes): {origin.sha256}"
 
 
-def _overlap_table(overlaps: Sequence[Overlap]) -> RenderableType:
-    made = table("Shared texts", "of", "in", "whole", "sources", "targets", "nearly", left=(0, 1))
+def _overlap_table(overlaps: Sequence[Overlap]) -> Block:
+    grid = table("Shared texts", "of", "in", "whole", "sources", "targets", "nearly", left=(0, 1))
     for found in overlaps:
-        made.add_row(
-            Text(shown(found.second)),
-            Text(shown(found.first)),
+        grid.row(
+            shown(found.second),
+            shown(found.first),
             *(f"{count:,}" for count in (found.pairs, found.sources, found.targets, found.alike)),
         )
-    return made
+    return grid
 
 
 def _quantiles(lengths: Lengths) -> str:
@@ -156,7 +154,3 @@ def _quantiles(lengths: Lengths) -> str:
 
 def _example(text: str, most: int = LONGEST_EXAMPLE) -> str:
     return shown(text if len(text) <= most else text[: most - 1] + "…")
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -11,8 +11,9 @@ import pytest
 from heedful.cli.lab_parts import Bench, translation_settings
 from heedful.cli.main import main
 from heedful.data.synthetic.phrasebook import phrasebook
-from heedful.views.lab_record import SUMMARY, PartRecord, summary_of, write_report
-from heedful.views.page import Block, Section, maths
+from heedful.views.blocks import Section, group
+from heedful.views.html import maths
+from heedful.views.report import SUMMARY, PartRecord, summary_of, write_report
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def part(name: str, findings: int = 4) -> PartRecord:
         name=name,
         title=name.title(),
         lead="What was asked.",
-        blocks=(Block(heading="Block"),),
+        blocks=(group("Block"),),
         findings=tuple(f"{name} {number} was found." for number in range(findings)),
         seconds=75.0,
     )

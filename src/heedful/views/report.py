@@ -13,14 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import RenderableType
-
 from heedful import __version__
 from heedful.files import write_atomic
 from heedful.machine import examine
 from heedful.records import Record
-from heedful.views.page import PageFacts, PagePart, Section, duration, page_html, section_html
-from heedful.views.terminal import table
+from heedful.views.blocks import Block, Section, Table, Text
+from heedful.views.formatting import duration
+from heedful.views.html import blocks_html, environment
 
 REPORT = "report.html"
 SUMMARY = 2
@@ -58,10 +57,15 @@ class PartRecord(Record):
             title=section.title,
             findings=section.findings,
             seconds=section.seconds,
-            html=section_html(section),
+            html=blocks_html([section]),
             record=record.to_dict(),
             version=__version__,
         )
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """Its weightiest findings."""
+        return self.findings[:SUMMARY]
 
     def made_by(self, command: str, decided_by: dict[str, str]) -> PartRecord:
         """Return the part with what made it."""
@@ -86,10 +90,10 @@ class LabRecord(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record without the markup of its parts."""
-        made = super().to_dict()
-        for part in made["parts"]:
+        plain = super().to_dict()
+        for part in plain["parts"]:
             del part["html"]
-        return made
+        return plain
 
 
 def finished_part(output: Path, name: str, decided_by: dict[str, str]) -> PartRecord | None:
@@ -116,42 +120,30 @@ def write_report(
 ) -> Path:
     """Write the one self-contained page of all parts and return its path."""
     machine = examine()
-    facts = PageFacts(
-        version=__version__,
-        machine=f"Python {machine.python}, {machine.cpu}, {machine.cores} cores",
-        date=datetime.date.today().isoformat(),
-        command=command,
-        seconds=sum(part.seconds for part in parts),
-        notice=notice,
-    )
-    shown = [
-        PagePart(
-            name=part.name,
-            title=part.title,
-            summary=part.findings[:SUMMARY],
-            fragment=part.html,
-            seconds=part.seconds,
-            command=part.command,
-        )
-        for part in parts
-    ]
+    facts = {
+        "version": __version__,
+        "machine": f"Python {machine.python}, {machine.cpu}, {machine.cores} cores",
+        "date": datetime.date.today().isoformat(),
+        "command": command,
+        "seconds": sum(part.seconds for part in parts),
+        "notice": notice,
+    }
+    page = environment().get_template("report.html.j2").render(parts=parts, facts=facts)
     path = output / REPORT
-    write_atomic(path, page_html(shown, facts))
+    write_atomic(path, page)
     return path
 
 
 def summary_of(parts: Sequence[PartRecord]) -> tuple[str, ...]:
     """Return the weightiest findings of all parts."""
-    return tuple(finding for part in parts for finding in part.findings[:SUMMARY])
+    return tuple(finding for part in parts for finding in part.summary)
 
 
-def lab_tables(record: LabRecord) -> Iterator[RenderableType]:
+def lab_blocks(record: LabRecord) -> Iterator[Block]:
     """Yield what `heed lab` prints when it is done."""
-    made = table("What was found", "", left=(0,))
-    for place, finding in enumerate(record.summary, start=1):
-        made.add_row(f"{place}. {finding}")
-    yield made
-    yield f"The report is at {record.report} ({duration(record.seconds)})"
+    rows = [(f"{place}. {finding}",) for place, finding in enumerate(record.summary, start=1)]
+    yield Table("What was found", ("",), list(rows))
+    yield Text(f"The report is at {record.report} ({duration(record.seconds)})")
 
 
 def _path(output: Path, name: str) -> Path:

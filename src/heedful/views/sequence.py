@@ -1,4 +1,4 @@
-"""How K, Q and V are shown: as outer products, as matrices, and as heat maps."""
+"""K, Q and V for a sequence: as outer products, as matrices, and as heat maps."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from rich.console import RenderableType
-from rich.text import Text
 
 from heedful.attention.sequence.four_vectors import Addition
 from heedful.attention.sequence.kqv import SequenceDesign
+from heedful.views.blocks import Block, Bullets, Span, Text, table
 from heedful.views.drawing import house_style, new_figure
-from heedful.views.terminal import at_least, bullets, number, paragraph, sentence, table, vector
+from heedful.views.formatting import at_least, matrix, number, sentence, some, vector
 
 LARGEST = 8
 """Matrices with more rows or columns are not written out."""
@@ -48,7 +47,7 @@ class FourVectorsDesign(SequenceDesign):
         return cls(**own, without=without, additions=additions)
 
 
-def sequence_tables(record: SequenceDesign) -> Iterator[RenderableType]:
+def sequence_blocks(record: SequenceDesign) -> Iterator[Block]:
     """Yield the matrices, what each position reads and gets, and the certificate."""
     yield _summary(record)
     if record.form != "identity":
@@ -56,7 +55,7 @@ def sequence_tables(record: SequenceDesign) -> Iterator[RenderableType]:
     if record.weights is not None:
         yield _reading(record)
     proof = record.certificate
-    yield paragraph(f"Certificate ({proof.kind}): {sentence(proof.statement)}")
+    yield Text(f"Certificate ({proof.kind}): {sentence(proof.statement)}")
     if isinstance(record, FourVectorsDesign):
         yield from _without_matrices(record)
 
@@ -82,7 +81,7 @@ def sequence_figure(record: SequenceDesign) -> Figure:
         return figure
 
 
-def _summary(record: SequenceDesign) -> RenderableType:
+def _summary(record: SequenceDesign) -> Block:
     word = (
         ""
         if record.feasible
@@ -90,67 +89,54 @@ def _summary(record: SequenceDesign) -> RenderableType:
         if record.certificate.proof
         else ": none was found"
     )
-    outputs = ", ".join(f"c_{p} = {record.expressions[f'y_{p}']}" for p in record.positions[:4]) + (
-        ", …" if len(record.positions) > 4 else ""
-    )
-    made = table(f"{FORMS[record.form]} {outputs}{word}", "", "", left=(0, 1))
+    outputs = some([f"c_{p} = {record.expressions[f'y_{p}']}" for p in record.positions], 4)
+    grid = table(f"{FORMS[record.form]} {outputs}{word}", "", "", left=(0, 1))
     if record.form != "identity":
         for name in "KQV":
             if name in record.expressions:
-                made.add_row(name, record.expressions[name])
+                grid.row(name, record.expressions[name])
     if record.beta is not None:
-        made.add_row("scale β", f"{number(record.beta)} (smallest that reaches the tolerance)")
+        grid.row("scale β", f"{number(record.beta)} (smallest that reaches the tolerance)")
     if record.error is not None:
         absolute = "" if record.error_scale == 1 else f", {number(record.error_absolute)} absolute"
-        made.add_row(
-            "error", f"{number(record.error)}{absolute} (allowed: {number(record.tolerance)})"
-        )
-    return made
+        grid.row("error", f"{number(record.error)}{absolute} (allowed: {number(record.tolerance)})")
+    return grid
 
 
-def _matrices(record: SequenceDesign) -> Iterator[RenderableType]:
+def _matrices(record: SequenceDesign) -> Iterator[Block]:
     shown = [(name, getattr(record, name)) for name in "KQV"]
     if any(W is None or max(W.shape) > LARGEST for _, W in shown):
         return
-    made = table("As matrices", *(name for name, _ in shown), left=(0, 1, 2))
-    made.add_row(*(Text(_grid(W), no_wrap=True) for _, W in shown))
-    yield made
+    grid = table("As matrices", *(name for name, _ in shown), left=(0, 1, 2))
+    grid.row(*(Span(matrix(W), wrap=False) for _, W in shown))
+    yield grid
 
 
-def _grid(W: Any) -> str:
-    cells = [[number(entry) for entry in row] for row in W.tolist()]
-    wide = [max(len(row[column]) for row in cells) for column in range(W.shape[1])]
-    return "\n".join(
-        "[" + "  ".join(cell.rjust(width) for cell, width in zip(row, wide, strict=True)) + "]"
-        for row in cells
-    )
-
-
-def _reading(record: SequenceDesign) -> RenderableType:
-    made = table("What each position reads", "position", "α", "c", "wanted", left=(0, 1, 2, 3))
+def _reading(record: SequenceDesign) -> Block:
+    grid = table("What each position reads", "position", "α", "c", "wanted", left=(0, 1, 2, 3))
     assert record.weights is not None
     for row, position in enumerate(record.positions[:20]):
-        made.add_row(
+        grid.row(
             str(position),
             vector(record.weights[row], digits=3, most=6),
             record.expressions.get(f"c_{position}", ""),
             record.expressions[f"y_{position}"],
         )
-    return made
+    return grid
 
 
-def _without_matrices(record: FourVectorsDesign) -> Iterator[RenderableType]:
+def _without_matrices(record: FourVectorsDesign) -> Iterator[Block]:
     if record.without is not None and not record.without.feasible:
         proof = record.without.certificate
         wanted = record.expressions[f"y_{proof.position}"]
-        yield Text()
-        yield paragraph(
+        yield Text("")
+        yield Text(
             f"Without K, Q and V it is impossible: every output is an average of the inputs, and "
             f"c_{proof.position} = {wanted} is {at_least(proof.distance)} or more away from each."
         )
-    yield Text()
-    yield paragraph("Adding a vector to x_1, without matrices:")
-    yield bullets(sentence(addition.statement) for addition in record.additions)
+    yield Text("")
+    yield Text("Adding a vector to x_1, without matrices:")
+    yield Bullets(tuple(sentence(addition.statement) for addition in record.additions))
 
 
 def _draw_matrix(axes: Axes, W: Any, name: str) -> None:

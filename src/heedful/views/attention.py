@@ -1,0 +1,557 @@
+"""Attention, designs, copyable keys and robust heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from scipy.spatial import ConvexHull, QhullError
+
+from heedful.attention.design.queries import Certificate, Design
+from heedful.attention.design.vertices import Copyable
+from heedful.attention.noise.robust import HeadsChoice, HeadsDesign
+from heedful.attention.operation import Reading
+from heedful.views.blocks import Block, Text, facts, table
+from heedful.views.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    MARKER,
+    ORANGE,
+    PURPLE,
+    RED,
+    house_style,
+    new_figure,
+)
+from heedful.views.formatting import at_least, at_most, many, number, sentence, some, vector
+
+READING_ROWS = 20
+"""Keys listed in the terminal; the rest is summed up."""
+
+
+def reading_blocks(record: Reading) -> Iterator[Block]:
+    """Yield the terminal view of one query or many."""
+    weights = np.asarray(record.weights)
+    if weights.ndim == 1:
+        yield from _one_query(record, weights)
+    else:
+        yield from _many_queries(record)
+
+
+def reading_figure(record: Reading) -> Figure:
+    """Draw the weights: bars for one query, a heat map for many."""
+    weights = np.asarray(record.weights)
+    with house_style():
+        if weights.ndim == 1:
+            figure = new_figure(7.2, 3.2)
+            axes = figure.add_subplot()
+            inside = set(record.mass_on or range(len(weights)))
+            colours = [BLUE if key in inside else GREY for key in range(len(weights))]
+            axes.bar(np.arange(len(weights)), weights, color=colours, width=0.8)
+            axes.set(xlabel="key $i$", ylabel=r"$\alpha_i$", ylim=(0, 1))
+            axes.set_title("Where the query reads")
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            return figure
+        grid = weights.reshape(-1, weights.shape[-1])
+        figure = new_figure(7.2, min(7.2, 2.2 + 0.22 * len(grid)))
+        axes = figure.add_subplot()
+        image = axes.imshow(grid, vmin=0, vmax=1, cmap="Blues", aspect="auto")
+        axes.grid(visible=False)
+        axes.set(xlabel="key", ylabel="query")
+        axes.set_title("Where each query reads")
+        figure.colorbar(image, ax=axes, label=r"$\alpha$")
+        return figure
+
+
+def _one_query(record: Reading, weights: np.ndarray) -> Iterator[Block]:
+    grid = table("Where the query reads", "key", "k·q", "α", "", left=(0, 3))
+    order = np.argsort(-weights, kind="stable")
+    logits = np.asarray(record.logits)
+    for key in order[:READING_ROWS]:
+        bar = "█" * round(24 * float(weights[key]))
+        grid.row(str(int(key)), number(logits[key]), f"{weights[key]:.6f}", bar)
+    if len(order) > READING_ROWS:
+        rest = order[READING_ROWS:]
+        grid.row(f"{len(rest)} others", "", f"{weights[rest].sum():.6f}", "")
+    yield grid
+    spread = (
+        f"spread over {number(float(np.asarray(record.effective_keys)))} keys "
+        f"(entropy {number(float(np.asarray(record.entropy)))} nats)"
+    )
+    yield Text(f"c = {vector(np.asarray(record.output))}")
+    if record.mass_on is not None:
+        names = ", ".join(map(str, record.mass_on))
+        yield Text(f"mass on {{{names}}} = {float(np.asarray(record.mass)):.6f}")
+    yield Text(spread)
+
+
+def _many_queries(record: Reading) -> Iterator[Block]:
+    weights = np.asarray(record.weights)
+    rows = weights.reshape(-1, weights.shape[-1])
+    outputs = np.asarray(record.output).reshape(len(rows), -1)
+    effective = np.asarray(record.effective_keys).reshape(-1)
+    columns = ["query", "most read key", "its α", "keys read", "c"]
+    masses = None
+    if record.mass_on is not None:
+        columns.insert(4, "mass on {" + ", ".join(map(str, record.mass_on)) + "}")
+        masses = np.asarray(record.mass).reshape(-1)
+    grid = table("Where each query reads", *columns, left=(0, len(columns) - 1))
+    for row in range(min(len(rows), READING_ROWS)):
+        best = int(np.argmax(rows[row]))
+        cells = [str(row), str(best), f"{rows[row, best]:.4f}", number(effective[row])]
+        if masses is not None:
+            cells.append(f"{masses[row]:.4f}")
+        grid.row(*cells, vector(outputs[row], most=6))
+    if len(rows) > READING_ROWS:
+        grid.row(f"{len(rows) - READING_ROWS} more", *[""] * (len(columns) - 1))
+    yield grid
+
+
+DESIGN_ROWS = 12
+"""Keys listed in the terminal; the rest is summed up."""
+MOST_BARS = 40
+"""Keys drawn one by one; of more, those that are wanted or read most."""
+WANTED = {"copy": "copy the value of", "average": "average the values of", "weights": "weigh"}
+
+
+def design_blocks(record: Design, keys: Any = None) -> Iterator[Block]:
+    """Yield the terminal view of a design; with its keys the query is written in them."""
+    found = "" if record.feasible else ": impossible" if _proved(record) else ": none was found"
+    solved = record.query is not None and record.weights is not None
+    rows = _query_rows(record, keys) if solved else _refusal_rows(record)
+    yield facts(f"A query to {_wanted(record)}{found}", *rows)
+    if record.weights is not None:
+        yield _weights_table(record, record.weights)
+    yield from _proof(record.certificate)
+
+
+def design_figure(record: Design) -> Figure:
+    """Draw α beside the wanted weights, and the query's norm beside its bounds."""
+    assert record.weights is not None
+    norms = _norms(record)
+    with house_style():
+        figure = new_figure(8.2, 3.4)
+        bars, lengths = figure.subplots(1, 2, gridspec_kw={"width_ratios": (3, 1.35)})
+        _draw_weights(bars, record, record.weights)
+        places = np.arange(len(norms))
+        colours = {"this query": BLUE, "lower bound": GREEN}
+        lengths.bar(
+            places, list(norms.values()), width=0.6, color=[colours.get(x, ORANGE) for x in norms]
+        )
+        for place, value in zip(places, norms.values(), strict=True):
+            lengths.annotate(
+                number(value),
+                (place, value),
+                textcoords="offset points",
+                xytext=(0, 3),
+                ha="center",
+                fontsize=9,
+            )
+        lengths.set_xticks(places, [name.replace(" ", "\n") for name in norms], fontsize=9)
+        lengths.set(ylabel=r"$\|q\|$", xlim=(-0.6, len(norms) - 0.4))
+        lengths.margins(y=0.12)
+        lengths.grid(visible=False)
+        lengths.set_title("Its length")
+        return figure
+
+
+def in_keys(query: Any, keys: Any) -> str | None:
+    """Write a query in orthonormal keys, alike ones together; None if they are not orthonormal.
+
+    >>> in_keys(np.array([2.0, 2.0, -1.0, 0.0]), np.eye(3, 4))
+    '2 (k_0 + k_1) − k_2'
+    """
+    keys = np.asarray(keys)
+    n, d = keys.shape
+    if n > d or np.abs(keys @ keys.T - np.eye(n)).max() > 1e-12:
+        return None
+    shares = keys @ query
+    size = float(np.abs(shares).max())
+    if np.linalg.norm(query - shares @ keys) > 1e-6 * size:
+        return None
+    alike: dict[str, list[int]] = {}
+    for key, share in enumerate(shares.tolist()):
+        if abs(share) > 1e-9 * size:
+            alike.setdefault(number(share), []).append(key)
+    parts = sorted(alike.items(), key=lambda part: (-abs(float(part[0])), part[1]))
+    return _sum(dict(parts)) if len(parts) <= 6 else None
+
+
+def _sum(alike: Mapping[str, list[int]]) -> str:
+    text = ""
+    for share, members in alike.items():
+        sign = "−" if share.startswith("-") else "+"
+        size = share.lstrip("-")
+        names = [f"k_{key}" for key in members]
+        if len(names) > 4:
+            names = [names[0], names[1], "…", names[-1]]
+        inside = " + ".join(names) if len(members) == 1 else f"({' + '.join(names)})"
+        text += f" {sign} " if text else ("−" if sign == "−" else "")
+        text += (f"{size} " if size != "1" else "") + inside
+    return text or "0"
+
+
+def _proved(record: Design) -> bool:
+    """Tell whether the certificate shows that no query exists, rather than that none was found."""
+    proof = record.certificate
+    return proof.ceiling is not None or proof.floor is not None
+
+
+def _wanted(record: Design) -> str:
+    if len(record.of) == 1:
+        return f"{WANTED[record.kind]} key {record.of[0]}"
+    return f"{WANTED[record.kind]} keys {{{some(record.of)}}}"
+
+
+def _query_rows(record: Design, keys: Any) -> Iterator[tuple[str, str]]:
+    written = None if keys is None else in_keys(record.query, keys)
+    yield "query q", written or vector(record.query)
+    if record.beta is not None:
+        formula = record.certificate.closed_form
+        yield (
+            "scale β",
+            number(record.beta)
+            + (
+                f" = {formula.split(' = ', 1)[-1]}"
+                if formula
+                else " (smallest along the separating direction)"
+            ),
+        )
+    yield "mass on S", f"{record.mass:.6f}"
+    yield "error", f"{number(record.error)} (allowed: {number(record.tolerance)})"
+    yield "length ‖q‖", _length(record)
+
+
+def _length(record: Design) -> str:
+    proof, said = record.certificate, number(record.norm)
+    if proof.norm_lower_bound is not None:
+        said += f"; no query is shorter than {at_least(proof.norm_lower_bound)}"
+    if proof.textbook_norm is not None:
+        said += f"; the textbook's β Σ k_i: {number(proof.textbook_norm)}"
+    return said
+
+
+def _refusal_rows(record: Design) -> Iterator[tuple[str, str]]:
+    proof = record.certificate
+    yield "query q", "none"
+    yield "allowed error", number(record.tolerance)
+    if proof.ceiling is not None:
+        whatever = "whatever the query" if len(record.of) == 1 else "with the wanted ratios"
+        yield "mass on S", f"at most {at_most(proof.ceiling)}, {whatever}"
+    if proof.best_mass is not None:
+        yield "best mass found", number(proof.best_mass)
+    if proof.floor is not None:
+        yield "error", f"at least {at_least(proof.floor)}, whatever the query"
+    if proof.best_error is not None:
+        yield "best error found", number(proof.best_error)
+
+
+def _weights_table(record: Design, weights: Any) -> Block:
+    grid = table("What it reads", "key", "wanted", "α", "", left=(0, 3))
+    order = np.lexsort((-weights, -record.target))
+    for key in order[:DESIGN_ROWS].tolist():
+        bar = "█" * round(24 * float(weights[key]))
+        grid.row(str(key), number(record.target[key]), f"{weights[key]:.6f}", bar)
+    rest = order[DESIGN_ROWS:]
+    if len(rest):
+        grid.row(
+            f"{len(rest)} others", number(record.target[rest].sum()), f"{weights[rest].sum():.6f}"
+        )
+    return grid
+
+
+def _proof(proof: Certificate) -> Iterator[Block]:
+    yield Text(f"Certificate ({proof.kind}): {sentence(proof.statement)}")
+    if proof.combination is not None:
+        yield Text(f"λ: {_shares(proof.combination)}", indent=2)
+    if proof.affine is not None and len(proof.affine) > 1:
+        yield Text(f"a: {_shares(proof.affine)}", indent=2)
+
+
+def _shares(shares: Mapping[int, float], most: int = 8) -> str:
+    shown = [f"{number(share)} on key {key}" for key, share in list(shares.items())[:most]]
+    rest = len(shares) - most
+    return ", ".join(shown) + (f", … {rest} more" if rest > 0 else "")
+
+
+def _norms(record: Design) -> dict[str, float]:
+    proof = record.certificate
+    named = {
+        "lower bound": proof.norm_lower_bound,
+        "this query": record.norm,
+        "textbook query": proof.textbook_norm,
+    }
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _draw_weights(axes: Axes, record: Design, weights: Any) -> None:
+    shown = np.arange(len(weights))
+    if len(shown) > MOST_BARS:
+        shown = np.sort(np.lexsort((-weights, -record.target))[:MOST_BARS])
+    places = np.arange(len(shown))
+    axes.bar(places, weights[shown], width=0.72, color=BLUE, label=r"$\alpha_i$")
+    wanted = record.target[shown] > 0
+    axes.hlines(
+        record.target[shown][wanted],
+        places[wanted] - 0.45,
+        places[wanted] + 0.45,
+        color=MARKER,
+        linewidth=1.6,
+        label="wanted",
+    )
+    if len(shown) <= 16:
+        axes.set_xticks(places, [str(key) for key in shown])
+    else:
+        axes.set_xticks(places[wanted][:16], [str(key) for key in shown[wanted][:16]])
+    top = max(float(weights.max()), float(record.target.max()))
+    axes.set(xlabel="key $i$", ylabel=r"$\alpha_i$", ylim=(0, 1.25 * top))
+    axes.grid(visible=False, axis="x")
+    axes.legend(loc="upper right", ncols=2)
+    others = ", most read keys" if len(shown) < len(weights) else ""
+    axes.set_title(f"What the query reads (error {number(record.error)}{others})")
+
+
+COPYABLE_ROWS = 20
+"""Keys listed one by one; of more, those with the largest margins."""
+MOST_NAMES = 16
+"""In the plane, up to this many keys carry their number."""
+FEW = 60
+"""Up to this many margins are drawn one by one."""
+
+
+def copyable_blocks(record: Copyable) -> Iterator[Block]:
+    """Yield how many keys can be copied, how that was decided, and the margins."""
+    n = len(record.copyable)
+    grid = table(f"{record.count:,} of {n:,} keys can be copied", "decided by", "keys")
+    for stage, count in record.stages.items():
+        if count and stage != "undecided":
+            grid.row(stage, f"{count:,}")
+    if record.undecided:
+        grid.row("left open by rounding", f"{len(record.undecided):,}")
+    if grid.rows:
+        yield grid
+    else:
+        yield Text(f"{record.count:,} of {n:,} keys can be copied")
+    yield _margins(record)
+    kind = "exact" if record.exact_margins else "certified lower and upper bounds"
+    took = f" ({record.seconds:.0f} s)" if record.seconds >= 1 else ""
+    yield Text(
+        f"The margin is the distance of a key from the hull of the others ({kind}); where it is "
+        f"0, no query copies the key.{took}"
+    )
+    if record.undecided:
+        yield Text(f"Left open by rounding: keys {some(record.undecided, COPYABLE_ROWS)}")
+
+
+def copyable_figure(record: Copyable, keys: Any = None) -> Figure:
+    """Draw the margins in order; keys of the plane are drawn with their hull as well."""
+    plane = None if keys is None or np.shape(keys)[1] != 2 else np.asarray(keys)
+    with house_style():
+        if plane is None:
+            figure = new_figure(7.2, 3.6)
+            _draw_margins(figure.add_subplot(), record)
+            return figure
+        figure = new_figure(9.0, 4.2)
+        left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": (1.15, 1)})
+        _draw_hull(left, record, plane)
+        _draw_margins(right, record)
+        return figure
+
+
+def _margins(record: Copyable) -> Block:
+    n = len(record.copyable)
+    order = np.argsort(-record.margin, kind="stable")
+    few = n <= COPYABLE_ROWS
+    chosen = np.arange(n) if few else order[: COPYABLE_ROWS // 2]
+    grid = table(
+        "Margins" if few else "The largest margins",
+        "key",
+        "copyable",
+        *(("margin",) if record.exact_margins else ("margin ≥", "≤")),
+        left=(0, 1),
+    )
+    for key in chosen.tolist():
+        word = "yes" if record.copyable[key] else "open" if key in record.undecided else "no"
+        cells = [at_least(record.margin[key])]
+        if not record.exact_margins:
+            cells.append(at_most(record.margin_upper[key]) if word != "no" else "0")
+        grid.row(str(key), word, *cells)
+    return grid
+
+
+def _draw_margins(axes: Axes, record: Copyable) -> None:
+    n = len(record.copyable)
+    chosen = np.flatnonzero(record.copyable & np.isfinite(record.margin))
+    chosen = chosen[np.argsort(-record.margin[chosen], kind="stable")]
+    lower, upper = record.margin[chosen], record.margin_upper[chosen]
+    places = np.arange(1, len(chosen) + 1)
+    few = len(chosen) <= FEW
+    if not record.exact_margins and few:
+        axes.vlines(places, lower, upper, color=BLUE, alpha=0.35, linewidth=4, label="bounds")
+    elif not record.exact_margins:
+        axes.plot(places, upper, ".", color=GREY, markersize=2.5, label="at most")
+    label = "exact" if record.exact_margins else "at least"
+    axes.plot(places, lower, "o" if few else "-", color=BLUE, markersize=4.5, label=label)
+    if record.count < n:
+        label = "cannot be copied"
+        axes.axvspan(record.count + 0.5, n + 0.5, color=ORANGE, alpha=0.2, lw=0, label=label)
+    if len(chosen):
+        axes.set_yscale("log")
+        # At least a decade, or a logarithmic axis has no labels.
+        axes.set_ylim(lower.min() / 3, max(upper.max(), lower.max()) * 3.5)
+    axes.set(xlabel="keys, sorted by margin", ylabel="margin", xlim=(0.5, n + 0.5))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend(fontsize=9, loc="best")
+    axes.set_title(f"{record.count:,} of {n:,} can be copied")
+
+
+def _draw_hull(axes: Axes, record: Copyable, keys: Any) -> None:
+    # Equal keys cannot be copied and are corners all the same: the outline is that of all keys.
+    try:
+        corners = ConvexHull(keys).vertices
+        outline = keys[np.append(corners, corners[0])]
+        axes.plot(*outline.T, color=GREY, linewidth=1.2, zorder=1)
+        axes.fill(*outline.T, color=GREY, alpha=0.1, linewidth=0, zorder=0)
+    except QhullError:
+        pass  # fewer than three corners: there is no area to draw
+    open_keys = np.isin(np.arange(len(keys)), record.undecided)
+    groups = (
+        ("can be copied", record.copyable, BLUE, "o"),
+        ("cannot", ~record.copyable & ~open_keys, ORANGE, "X"),
+        ("left open", open_keys, GREEN, "s"),
+    )
+    for label, chosen, colour, mark in groups:
+        if chosen.any():
+            x, y = keys[chosen].T
+            axes.scatter(x, y, color=colour, marker=mark, s=34, label=label, zorder=2, linewidth=0)
+    if len(keys) <= MOST_NAMES:
+        for key, place in enumerate(keys):
+            axes.annotate(
+                str(key), tuple(place), textcoords="offset points", xytext=(5, 4), fontsize=8,
+                color=MARKER,
+            )  # fmt: skip
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.margins(0.1)
+    axes.set(xlabel="first dimension", ylabel="second dimension")
+    axes.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
+    axes.set_title("The keys and their hull")
+
+
+Curve = Sequence[Mapping[str, float | int]]
+"""Errors along a budget: its value under "beta" or "heads", the choices under their names."""
+
+MOST_HEADS = 8
+"""Queries written out in the terminal."""
+FLOOR = 1e-9
+"""Errors below this are rounding; the figure ends here."""
+
+
+def robust_heads_blocks(record: HeadsDesign, keys: Any = None) -> Iterator[Block]:
+    """Yield the queries found, how they compare, and the curves where they were followed."""
+    count = len(record.queries)
+    wanted = some(np.flatnonzero(record.target_weights))
+    title = f"{many(count, 'head')} for keys {{{wanted}}}, ‖q‖ ≤ {number(record.norm)}"
+    grid = table(title, "head", "‖q‖", "query", left=(0, 2))
+    for head, query in enumerate(record.queries[:MOST_HEADS]):
+        written = None if keys is None else in_keys(query, keys)
+        grid.row(str(head), number(np.linalg.norm(query)), written or vector(query))
+    if count > MOST_HEADS:
+        grid.row(f"{count - MOST_HEADS} more")
+    yield grid
+    yield _heads_comparison(record)
+    for budget, name, curve in (
+        ("beta", "Error against the norm allowed", record.by_beta),
+        ("heads", "Error against the number of heads", record.by_heads),
+    ):
+        if curve is not None:
+            yield _curve_table(name, budget, curve)
+    yield Text("The error is √E‖c − target‖²; squared, it is bias² + variance.")
+    yield Text(f"Certificate: {sentence(record.certificate.statement)}")
+
+
+def robust_heads_figure(record: HeadsDesign) -> Figure:
+    """Draw the error against the norm and against the number of heads (see `error_curves`)."""
+    assert record.by_beta is not None
+    assert record.by_heads is not None
+    with house_style():
+        figure = new_figure(9.0, 4.4)
+        left, right = figure.subplots(1, 2, sharey=True)
+        _draw_curve(left, "beta", record.by_beta)
+        left.set_xscale("log")
+        norms = [float(point["beta"]) for point in record.by_beta]
+        left.set_xticks(norms, [number(norm) for norm in norms])
+        left.minorticks_off()
+        left.set(xlabel=r"norm allowed, $\beta$", ylabel=r"error $\sqrt{E\|c - t\|^2}$")
+        left.set_title(f"{len(record.queries)} heads, longer queries")
+        _draw_curve(right, "heads", record.by_heads)
+        right.set_xticks([int(point["heads"]) for point in record.by_heads])
+        right.set(xlabel="number of heads")
+        right.set_title(rf"More heads, $\beta \leq$ {number(record.norm)}")
+        left.set_yscale("log")
+        lowest = min(float(point["optimal"]) for point in (*record.by_beta, *record.by_heads))
+        left.set_ylim(bottom=max(lowest / 3, FLOOR))
+        handles, labels = left.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
+        return figure
+
+
+def _heads_comparison(record: HeadsDesign) -> Block:
+    grid = table("Compared at this budget", "choice", "error", "± s.e.", "bias", "std", "mass on S")
+    rows: list[tuple[str, HeadsDesign | HeadsChoice]] = [("found here", record)]
+    rows += [(choice.name, choice) for choice in record.comparison]
+    for name, choice in rows:
+        # The standard error is that of the square: d√x = dx / (2√x).
+        se = choice.standard_error / (2 * choice.error) if choice.error else 0.0
+        grid.row(
+            name,
+            number(choice.error),
+            number(se, 2) if se else "exact",
+            number(choice.squared_bias**0.5),
+            number(choice.variance**0.5),
+            f"{choice.mass:.4f}",
+        )
+    return grid
+
+
+def _curve_table(name: str, budget: str, curve: Curve) -> Block:
+    symbol = {"beta": "β", "heads": "heads"}[budget]
+    grid = table(name, "choice", *(f"{symbol} = {number(point[budget])}" for point in curve))
+    for choice in _choices(curve, budget):
+        cells = [number(point[choice], 3) if choice in point else "–" for point in curve]
+        grid.row("found here" if choice == "optimal" else choice, *cells)
+    return grid
+
+
+def _choices(curve: Curve, budget: str) -> list[str]:
+    """Return the names of the choices, the optimum first, in the order they appear."""
+    return list(dict.fromkeys(name for point in curve for name in point if name != budget))
+
+
+def _draw_curve(axes: Axes, budget: str, curve: Curve) -> None:
+    colours = (ORANGE, GREEN, PURPLE, RED, GREY)
+    marks = ("s", "^", "v", "D", "P")
+    others = sorted(name for name in _choices(curve, budget) if name != "optimal")
+    for place, name in enumerate(others):
+        points = [point for point in curve if name in point]
+        axes.plot(
+            [point[budget] for point in points],
+            [point[name] for point in points],
+            marker=marks[place % len(marks)],
+            color=colours[place % len(colours)],
+            markersize=4.5,
+            linewidth=1.3,
+            label=name,
+        )
+    axes.plot(
+        [point[budget] for point in curve],
+        [point["optimal"] for point in curve],
+        "o-",
+        color=BLUE,
+        markersize=5.5,
+        linewidth=2.4,
+        label="found by the search",
+    )

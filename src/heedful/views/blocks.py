@@ -1,0 +1,206 @@
+"""What a view is made of: text, lists, tables, figures, formulas, commands, and groups of them.
+
+A subject module turns a record into blocks, once. The terminal, the HTML pages, a notebook and
+JSON render the same blocks (`terminal.py`, `html.py`, `View._repr_html_`, `Record.to_dict`), so
+that no table is written twice. All text in a block is plain: a renderer escapes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from heedful.records import Record
+
+Tone = str
+"""How a text looks: "", "strong", "soft", "good", "fine", "bad", "unsure", "code", or a #colour."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block(Record):
+    """Base of everything a view consists of."""
+
+    kind: ClassVar[str] = ""
+    """Which renderer takes the block."""
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the block as plain values, with its kind."""
+        return {"kind": self.kind, **super().to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class Span(Record):
+    """A piece of text with a tone; also a cell of a table whose lines must not wrap."""
+
+    text: str
+    tone: Tone = ""
+    wrap: bool = True
+
+
+Cell = str | Span
+
+
+@dataclass(frozen=True, eq=False)
+class Text(Block):
+    """One paragraph, plain or of several spans."""
+
+    kind: ClassVar[str] = "text"
+    text: str | tuple[Cell, ...] = ""
+    indent: int = 0
+    tone: Tone = ""
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The paragraph as spans, in order."""
+        parts = (self.text,) if isinstance(self.text, str) else self.text
+        return tuple(Span(part, self.tone) if isinstance(part, str) else part for part in parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Code(Block):
+    """Lines to be copied: never wrapped, so that pasting them gives them back."""
+
+    kind: ClassVar[str] = "code"
+    text: str
+    indent: int = 0
+    tone: Tone = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Command(Block):
+    """A command line that reproduces what stands above it."""
+
+    kind: ClassVar[str] = "command"
+    command: str
+
+
+@dataclass(frozen=True, eq=False)
+class Formula(Block):
+    """A displayed equation in LaTeX."""
+
+    kind: ClassVar[str] = "formula"
+    latex: str
+
+
+@dataclass(frozen=True, eq=False)
+class Bullets(Block):
+    """A list of sentences, with bullets or numbered."""
+
+    kind: ClassVar[str] = "bullets"
+    items: tuple[str, ...]
+    numbered: bool = False
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What stands before each item."""
+        return tuple(f"{i}." if self.numbered else "•" for i in range(1, len(self.items) + 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Block):
+    """A table; columns in `left` align left, the others right."""
+
+    kind: ClassVar[str] = "table"
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Cell, ...]] = field(default_factory=list)
+    left: tuple[int, ...] = (0,)
+    caption: str = ""
+    """What a page says about the table; a terminal shows its title only."""
+    tones: list[Tone] = field(default_factory=list)
+    """The tone of the first cell of each row, or nothing."""
+    gaps: set[int] = field(default_factory=set)
+    """Rows with a blank line below them in the terminal."""
+    fixed: tuple[int, ...] = ()
+    """Columns that never wrap."""
+    long_title: Literal["keep", "cut", "wrap"] = "keep"
+    """What happens to a title that is wider than the terminal."""
+
+    def row(self, *cells: Cell, tone: Tone = "", gap: bool = False) -> None:
+        """Add a row; missing cells at its end stay empty."""
+        if gap:
+            self.gaps.add(len(self.rows))
+        self.rows.append(cells)
+        self.tones.append(tone)
+
+
+@dataclass(frozen=True, eq=False)
+class Figure(Block):
+    """A drawing with its caption and the command that reproduces it."""
+
+    kind: ClassVar[str] = "figure"
+    svg: str
+    caption: str
+    command: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Group(Block):
+    """Blocks under one heading."""
+
+    kind: ClassVar[str] = "group"
+    heading: str
+    blocks: tuple[Block, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Section(Block):
+    """One part of the report."""
+
+    kind: ClassVar[str] = "section"
+    name: str
+    title: str
+    lead: str
+    blocks: tuple[Block, ...]
+    findings: tuple[str, ...] = ()
+    """What was found, a sentence or two each, weightiest first: the summary takes the first two."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class View(Record):
+    """The blocks of one record, as a notebook shows them and `print` writes them."""
+
+    blocks: tuple[Block, ...]
+
+    def _repr_html_(self) -> str:
+        from heedful.views.html import blocks_html
+
+        return blocks_html(self.blocks)
+
+    def __str__(self) -> str:
+        from heedful.views.terminal import written
+
+        return written(self.blocks)
+
+
+def group(heading: str, *blocks: Block | str | Iterable[Block | str] | None) -> Group:
+    """Return a group; strings become paragraphs, None is left out, iterables are unpacked.
+
+    >>> [block.kind for block in group("", "Why.", None, [Formula("x"), "More."]).blocks]
+    ['text', 'formula', 'text']
+    """
+    flat: list[Block] = []
+    for block in blocks:
+        if isinstance(block, str):
+            flat.append(Text(block))
+        elif isinstance(block, Block):
+            flat.append(block)
+        elif block is not None:
+            flat.extend(group("", *block).blocks)
+    return Group(heading, tuple(flat))
+
+
+def table(title: str, *columns: str, left: tuple[int, ...] = (0,), caption: str = "") -> Table:
+    """Return an empty table."""
+    return Table(title, columns, left=left, caption=caption)
+
+
+def facts(title: str, *rows: tuple[str, Cell] | None) -> Table:
+    """Return a table of names and values, without headings; None is left out."""
+    grid = table(title, "", "", left=(0, 1))
+    for row in rows:
+        if row is not None:
+            grid.row(*row)
+    return grid

@@ -1,0 +1,407 @@
+"""Verdicts: tables, one explanation, the part of the report, and a page of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from heedful import __version__
+from heedful.claims.checker import WORDS, CheckReport, Explanation, SheetSummary
+from heedful.claims.exports import decisive, looked_at
+from heedful.claims.language import with_letters
+from heedful.claims.sheet import setting_text, toml_lines
+from heedful.claims.verdict import Counterexample, Verdict
+from heedful.views.blocks import (
+    Block,
+    Cell,
+    Code,
+    Command,
+    Group,
+    Section,
+    Span,
+    Table,
+    Text,
+    group,
+    table,
+)
+from heedful.views.drawing import BLUE, GREEN, ORANGE, house_style, new_figure
+from heedful.views.formatting import many, number, sentence
+from heedful.views.html import environment
+
+TONES = {"proved": "good", "supported": "fine", "refuted": "bad", "undecided": "unsure"}
+MOST_BARS = 24
+MOST_VALUES = 16
+"""Entries of a list that the page shows."""
+REPEATED = ("left", "right", "gap")
+"""Figures of the evidence that its counterexample shows again."""
+
+
+def check_blocks(record: CheckReport) -> Iterator[Block]:
+    """Yield a table for each sheet, then where sheets disagree, then the counts."""
+    for sheet in record.sheets:
+        if any(verdict.sheet == sheet.name for verdict in record.claims):
+            yield _sheet_table(record, sheet)
+    if record.disagreements:
+        yield _disagreements(record)
+    yield summary(record)
+
+
+def summary(record: CheckReport) -> Text:
+    """Return the counts in a line."""
+    spans: list[Cell] = [f"{many(len(record.claims), 'claim')} in {record.seconds:.1f} s: "]
+    for word, count in record.counts.items():
+        if count:
+            singular = word.removesuffix("s") if count == 1 else word
+            spans += [", "] if len(spans) > 1 else []
+            spans.append(Span(f"{count:,} {singular}", TONES.get(word, "bad")))
+    return Text(tuple(spans))
+
+
+def explanation_blocks(record: Explanation) -> Iterator[Block]:
+    """Yield the reasoning behind one verdict, from the claim to its repair."""
+    claim, verdict = record.claim, record.verdict
+    yield Text(f"{verdict.sheet}/{verdict.id}", tone="strong")
+    yield from _line("", claim.says)
+    for formula in claim.expect:
+        yield from _line("expects", formula)
+    setting = setting_text(claim)
+    if setting:
+        yield from _line("", "setting:")
+        yield Code(setting, 4)
+    yield from _line("source", claim.source)
+    yield Text("")
+    yield Text(("verdict: ", Span(verdict.verdict, TONES[verdict.verdict])))
+    yield from _line("why", f"{verdict.evidence.statement} ({_grounds(verdict)})")
+    for place, step in enumerate(verdict.evidence.steps, 1):
+        yield from _line("", f"{place}. {step}")
+    for name, value in verdict.evidence.numbers.items():
+        if verdict.counterexample is None or name not in REPEATED:
+            yield from _line("", f"{figure_name(name)} = {_value(value)}")
+    if verdict.counterexample is not None:
+        yield Text("")
+        yield from _counterexample(verdict)
+    if verdict.repair is not None:
+        yield Text("")
+        yield Text(("repair: ", Span(verdict.repair.statement, "strong")))
+        yield from _line("then it is", verdict.repair.verdict)
+        yield Code(toml_lines(verdict.repair.changes), 4, tone="code")
+
+
+def figure_name(name: str) -> str:
+    """Return the name of a figure as people read it.
+
+    >>> figure_name("beta_0"), figure_name("half_width")
+    ('β₀', 'half width')
+    """
+    letters = with_letters(name)
+    return letters if letters != name else name.replace("_", " ")
+
+
+def verdict_figure(verdict: Verdict) -> Figure | None:
+    """Draw both sides of the counterexample, or the interval of the draws, if there is one."""
+    pairs = None if verdict.counterexample is None else sides(verdict.counterexample)
+    if pairs is not None:
+        return _sides_figure(verdict, pairs)
+    numbers = verdict.evidence.numbers
+    if all(isinstance(numbers.get(name), int | float) for name in ("low", "high")):
+        return _interval_figure(verdict)
+    return None
+
+
+def sides(counterexample: Counterexample) -> list[tuple[float, float]] | None:
+    """Return both sides of a counterexample entry by entry, where they are numbers."""
+    try:
+        left = np.asarray(counterexample.left, dtype=float).reshape(-1)
+        right = np.asarray(counterexample.right, dtype=float).reshape(-1)
+    except (TypeError, ValueError):
+        return None
+    if right.size == 1:
+        right = np.broadcast_to(right, left.shape)
+    if left.shape != right.shape or not 0 < left.size <= MOST_BARS:
+        return None
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        return None
+    return [(float(x), float(y)) for x, y in zip(left, right, strict=True)]
+
+
+def _sides_figure(verdict: Verdict, pairs: list[tuple[float, float]]) -> Figure:
+    with house_style():
+        figure = new_figure(7.2, 3.2)
+        axes = figure.add_subplot()
+        entries = np.arange(len(pairs))  # counted from 0, as keys are
+        axes.bar(entries - 0.2, [x for x, _ in pairs], width=0.38, color=BLUE, label="left side")
+        axes.bar(entries + 0.2, [y for _, y in pairs], width=0.38, color=ORANGE, label="right side")
+        axes.set_xticks(entries)
+        axes.set(xlabel="entry")
+        axes.set_title(f"{verdict.id}: the smallest case in which it fails".replace("$", r"\$"))
+        axes.legend()
+        return figure
+
+
+def _interval_figure(verdict: Verdict) -> Figure:
+    numbers = verdict.evidence.numbers
+    low, high = float(numbers["low"]), float(numbers["high"])
+    middle = float(numbers.get("mean", (low + high) / 2))
+    with house_style():
+        figure = new_figure(7.2, 1.8)
+        axes = figure.add_subplot()
+        axes.hlines(0, low, high, color=GREEN, linewidth=6, alpha=0.6, label="interval")
+        axes.plot([middle], [0], "o", color=BLUE, label="estimate")
+        if isinstance(numbers.get("bound"), int | float):
+            axes.axvline(float(numbers["bound"]), color=ORANGE, label="bound")
+        axes.set_yticks([])
+        axes.set_title(f"{verdict.id}: what the draws say".replace("$", r"\$"))
+        axes.legend(loc="upper right")
+        return figure
+
+
+def _sheet_table(record: CheckReport, sheet: SheetSummary) -> Table:
+    columns = ("id", "statement", "verdict", "number", "repair")
+    title = f"{sheet.name}: {sheet.title}" if sheet.title else sheet.name
+    grid = Table(title, columns, left=(0, 1, 2, 3, 4), fixed=(0, 2), long_title="wrap")
+    for verdict in record.claims:
+        if verdict.sheet == sheet.name:
+            word = Span(verdict.verdict, TONES[verdict.verdict])
+            repair = verdict.repair.statement if verdict.repair else ""
+            grid.row(verdict.id, _says(verdict), word, decisive(verdict), repair)
+    return grid
+
+
+def _disagreements(record: CheckReport, *, contradictions: bool = False) -> Table:
+    """Put what one sheet says beside what another says; `contradictions`: only where one errs."""
+    known = {f"{verdict.sheet}/{verdict.id}": verdict for verdict in record.claims}
+    grid = table("Where sheets disagree", "one says", "", "another says", "", left=(0, 1, 2, 3))
+    for names in record.disagreements:
+        pair = [known.get(name) for name in names]
+        if contradictions and (None in pair or len({one.verdict for one in pair if one}) == 1):
+            continue
+        cells: list[Cell] = []
+        for name, verdict in zip(names, pair, strict=True):
+            word = "unreadable" if verdict is None else verdict.verdict
+            says = "" if verdict is None else f": {_says(verdict)}"
+            cells += [f"{name}{says}", Span(word, TONES.get(word, "bad"))]
+        grid.row(*cells)
+    return grid
+
+
+def _counterexample(verdict: Verdict) -> Iterator[Block]:
+    case = verdict.counterexample
+    assert case is not None
+    said = case.statement in verdict.evidence.statement
+    yield Text(("counterexample:", Span("" if said else f" {case.statement}", "strong")))
+    for name, value in case.symbols.items():
+        yield from _line("", f"{name} = {_value(value)}")
+    if case.left is not None:
+        yield from _line("left side", _value(case.left))
+        yield from _line("right side", _value(case.right))
+        yield from _line("fails by", number(case.gap))
+    if case.command:
+        yield from _line("", "see it:")
+        yield Code(case.command, 4)
+
+
+def _grounds(verdict: Verdict) -> str:
+    evidence = verdict.evidence
+    parts = [evidence.method]
+    if evidence.draws is not None:
+        parts.append(looked_at(verdict))
+    if evidence.seed is not None:
+        parts.append(f"seed {evidence.seed}")
+    return ", ".join([*parts, f"{verdict.seconds:.2f} s"])
+
+
+def _line(label: str, content: str) -> Iterator[Block]:
+    if content:
+        yield Text(f"{label}: {content}" if label else content, indent=2)
+
+
+def _value(value: Any, most: int | None = None) -> str:
+    """Write a number, a vector or a matrix so that it can be copied; `most` cuts long lists."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{_value(item, most)} for {name}" for name, item in value.items())
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        items = [_value(item, most) for item in value[:most]]
+        return "[" + ", ".join(items) + ("]" if len(items) == len(value) else ", …]")
+    if isinstance(value, bool | str) or value is None:
+        return str(value)
+    return number(value, 6) if isinstance(value, int | float | np.generic) else str(value)
+
+
+def claims_section(record: CheckReport, seconds: float) -> Section:
+    """Tell a check of the catalog."""
+    sheets = sorted(record.sheets, key=lambda sheet: (not _is_course(sheet.name), sheet.name))
+    blocks = [_overview(record, sheets), _contradictions(record), _wrong(record)]
+    blocks += [_sheet(record, sheet) for sheet in sheets]
+    return Section(
+        name="claims",
+        title="Claims, judged",
+        lead="Statements from five course sheets and their answer sets, and facts that belong "
+        "beside them; each was judged by the machine alone.",
+        blocks=tuple(block for block in blocks if block is not None),
+        findings=_findings(record),
+        seconds=seconds,
+    )
+
+
+def _overview(record: CheckReport, sheets: list[SheetSummary]) -> Group:
+    counts = table("", "sheet", "claims", *TONES)
+    for sheet in sheets:
+        own: list[str] = [
+            verdict.verdict for verdict in record.claims if verdict.sheet == sheet.name
+        ]
+        numbers = (str(own.count(word)) for word in TONES)
+        counts.row(f"{sheet.name}: {sheet.title}", str(len(own)), *numbers)
+    return group(
+        "All sheets",
+        "Proved: by algebra or by rigorous enclosure over the whole declared range. "
+        "Supported: every case or draw looked at agreed, and how many is stated. Refuted: "
+        "there is a counterexample, the smallest found, and often a repair that holds.",
+        counts,
+        Command("heed check"),
+    )
+
+
+def _contradictions(record: CheckReport) -> Group | None:
+    contradictions = _disagreements(record, contradictions=True)
+    if not contradictions.rows:
+        return None
+    return group(
+        "Where the sheets contradict one another",
+        "Both cannot be right, and the machine says which one is.",
+        contradictions,
+    )
+
+
+def _wrong(record: CheckReport) -> Group | None:
+    """List what the course sheets got wrong, with the case that shows it."""
+    wrong = [
+        verdict
+        for verdict in record.claims
+        if verdict.verdict == "refuted" and _is_course(verdict.sheet)
+    ]
+    if not wrong:
+        return None
+    grid = table("", "claim", "it says", "where it fails", "repair")
+    for verdict in wrong:
+        case = verdict.counterexample.statement if verdict.counterexample else ""
+        repair = verdict.repair.statement if verdict.repair else ""
+        grid.row(f"{verdict.sheet}/{verdict.id}", _says(verdict), case, repair, tone="bad")
+    return group(
+        "What the course sheets get wrong",
+        f"{len(wrong)} statements do not hold as they are written. Some are slips, some need "
+        "a scale or a condition that was left out, and some are simply false.",
+        grid,
+    )
+
+
+def _sheet(record: CheckReport, sheet: SheetSummary) -> Group | None:
+    own = _sheet_table(record, sheet)
+    if not own.rows:
+        return None
+    heading = f"{sheet.name}: {sheet.title or 'all claims'}"
+    return group(heading, own, Command(f"heed explain {sheet.name}/{own.rows[0][0]}"))
+
+
+def _says(verdict: Verdict) -> str:
+    return verdict.says or verdict.expects
+
+
+def _is_course(sheet: str) -> bool:
+    return sheet.startswith("seed")
+
+
+def _findings(record: CheckReport) -> tuple[str, ...]:
+    course = [verdict for verdict in record.claims if _is_course(verdict.sheet)]
+    wrong = [verdict for verdict in course if verdict.verdict == "refuted"]
+    mended = [verdict for verdict in wrong if verdict.repair is not None]
+    return (
+        f"Of {len(course)} statements in the five course sheets, {len(wrong)} do not hold as they "
+        f"are written; for {len(mended)} of these the machine found a repair that does.",
+    )
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One entry of both sides of a counterexample, with lengths in percent."""
+
+    entry: int
+    """Counted from 0, as keys are."""
+    left: str
+    right: str
+    left_length: float
+    right_length: float
+
+
+@dataclass(frozen=True)
+class SheetPart:
+    """The claims of one sheet, for the page."""
+
+    sheet: SheetSummary
+    verdicts: tuple[Verdict, ...]
+    problems: tuple[str, ...]
+
+
+def claims_page(report: CheckReport, title: str = "Claims, checked") -> str:
+    """Return the page of a check."""
+    templates = environment()
+    templates.filters |= {"toml": toml_lines, "decisive": decisive, "bars": _bars}
+    templates.filters |= {
+        "short": lambda value: _value(value, MOST_VALUES),
+        "anchor": _anchor,
+        "looked_at": looked_at,
+    }
+    templates.filters |= {"sentence": sentence, "figure_name": figure_name}
+    known = {f"{verdict.sheet}/{verdict.id}": verdict for verdict in report.claims}
+    return templates.get_template("claims.html.j2").render(
+        title=title,
+        report=report,
+        words=WORDS,
+        sections=_sheet_parts(report),
+        disagreements=[
+            (known[one], known[other])
+            for one, other in report.disagreements
+            if one in known and other in known
+        ],
+        version=__version__,
+    )
+
+
+def _sheet_parts(report: CheckReport) -> list[SheetPart]:
+    parts = [
+        SheetPart(
+            sheet,
+            tuple(verdict for verdict in report.claims if verdict.sheet == sheet.name),
+            tuple(problem.message for problem in report.problems if problem.sheet == sheet.name),
+        )
+        for sheet in report.sheets
+    ]
+    return [part for part in parts if part.verdicts or part.problems]
+
+
+def _bars(verdict: Verdict) -> list[Bar]:
+    pairs = None if verdict.counterexample is None else sides(verdict.counterexample)
+    if pairs is None:
+        return []
+    longest = max(abs(x) for pair in pairs for x in pair) or 1.0
+    return [
+        Bar(
+            place,
+            number(left),
+            number(right),
+            round(100 * abs(left) / longest, 2),
+            round(100 * abs(right) / longest, 2),
+        )
+        for place, (left, right) in enumerate(pairs)
+    ]
+
+
+def _anchor(verdict: Verdict) -> str:
+    """Return an id that no two claims share and that needs no escaping in a link."""
+    name = f"{verdict.sheet}/{verdict.id}"
+    return "c-" + "".join(c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in name)

@@ -1,0 +1,276 @@
+"""Models: their weights, their trainings and runs, exports, and the texts they generate."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from heedful.records import Record
+from heedful.views.blocks import Block, Bullets, Table, Text, facts, table
+from heedful.views.formatting import number, size
+
+if TYPE_CHECKING:
+    from heedful.model.weights.checkpoint import ModelInfo, Verification
+    from heedful.model.weights.published import Fetched
+    from heedful.studies.exporting import Export
+    from heedful.training import RunComparison, TrainingResult
+    from heedful.training.runs import Difference, RunList
+else:  # these records live beside torch, without which the views must work
+    Export = Fetched = ModelInfo = Verification = Record
+    Difference = RunComparison = RunList = TrainingResult = Record
+
+
+def info_blocks(record: ModelInfo) -> Iterator[Block]:
+    """Yield what `heed model info` prints."""
+    stored = ", ".join(f"{count} × {kind}" for kind, count in record.stored_as.items())
+    tokenizer = "none beside the weights"
+    if record.tokenizer_size is not None:
+        ends = ", ".join(map(str, record.ends)) or "none"
+        tokenizer = f"{record.tokenizer_size:,} ids; a text ends at id {ends}"
+    yield facts(
+        record.title or f"A {record.family} model",
+        ("where", record.path),
+        ("format", f"{record.format}, family {record.family}"),
+        ("stored as", f"{stored}; {size(record.file_bytes)}"),
+        ("parameters", f"{record.parameters:,}"),
+        ("weights in memory", f"{size(record.weight_bytes)} (float32)"),
+        (
+            "cache",
+            f"{size(record.cache_bytes_per_token)} a token, {size(record.cache_bytes)} at full "
+            "context (float32)",
+        ),
+        ("operations", f"{number(record.flops_per_token / 1e6)} million a token, forward"),
+        ("tokenizer", tokenizer),
+    )
+    config = table("Config", "setting", "value", left=(0, 1))
+    for name, value in _flat(record.config):
+        config.row(name, str(value))
+    yield config
+
+
+def verification_blocks(record: Verification) -> Iterator[Block]:
+    """Yield what `heed model verify` prints."""
+    checks = table("Verification", "check", "result", left=(0, 1))
+    checks.row("names and shapes", f"{record.tensors} tensors, as the config says")
+    checks.row("parameters", f"{record.parameters:,}")
+    checks.row(
+        "finite", "every number" if record.sound else f"not in {len(record.damaged)} tensors"
+    )
+    checks.row("largest", f"{number(record.largest.largest)} in {record.largest.name}")
+    for file, digest in record.sha256.items():
+        checks.row(f"SHA-256 of {file}", digest)
+    if record.published_as is not None:
+        checks.row("published as", record.published_as)
+    yield checks
+    if record.damaged:
+        damaged = table("Damaged", "tensor", "shape", "NaN or infinite", left=(0, 1))
+        for check in record.damaged[:20]:
+            damaged.row(check.name, " × ".join(map(str, check.shape)), f"{check.not_finite:,}")
+        yield damaged
+
+
+def fetched_blocks(record: Fetched) -> Iterator[Block]:
+    """Yield what `heed model get` prints."""
+    yield facts(
+        record.name,
+        ("where", record.path),
+        ("state", "fetched and checked" if record.fresh else "there already, checked"),
+        ("size", size(record.bytes)),
+        ("SHA-256", record.sha256),
+        ("licence", record.licence),
+    )
+
+
+def export_blocks(record: Export) -> Iterator[Block]:
+    """Yield what `heed export` prints."""
+    yield facts(
+        f"{record.model} exported",
+        ("where", record.folder),
+        ("form", f"{record.form}, family {record.family}"),
+        ("weights", f"{record.parameters:,} parameters as {record.dtype}"),
+        None if record.translates is None else ("translates", " → ".join(record.translates)),
+        *((name, size(count)) for name, count in record.files.items()),
+    )
+
+
+def _flat(config: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in config.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def training_blocks(record: TrainingResult) -> Iterator[Block]:
+    """Yield what `heed train` and `heed resume` print."""
+    verb = "ended" if record.finished else "stopped"
+    state = f"{verb} by {record.stopped_by} at step {record.step:,}, epoch {record.epoch:.2f}"
+    evaluation = None
+    if record.evaluations:
+        last = record.evaluations[-1]
+        values = ", ".join(f"{name} {number(value)}" for name, value in last.values.items())
+        evaluation = (f"evaluation at step {last.step:,}", values)
+    resumed = record.resumed_from
+    yield facts(
+        "Training",
+        ("run", record.run),
+        ("state", state),
+        None if resumed is None else ("resumed from", f"step {resumed:,}"),
+        ("loss", number(record.loss)),
+        evaluation,
+        ("read", f"{record.tokens:,} tokens by {record.parameters:,} parameters"),
+        (
+            "speed",
+            f"{record.tokens_per_second:,.0f} tokens/s ({record.computed_as}), "
+            f"{record.utilisation:.0%} of the machine's matrix products",
+        ),
+        (
+            "took",
+            f"{record.seconds / 60:.1f} minutes, {record.processor_seconds / 60:.1f} of a "
+            "processor",
+        ),
+        ("checkpoint", record.checkpoint),
+        ("SHA-256 of the weights", record.weights_sha256),
+    )
+    warnings = [f"{name} was skipped: {why}" for name, why in record.skipped.items()]
+    warnings += [f"not as when the run began: {note}" for note in record.notes]
+    if warnings:
+        yield Bullets(tuple(warnings))
+    if record.finished and record.resumed_from == record.step:
+        yield Text("The run was already finished: nothing was done.")
+    if not record.finished:
+        yield Text(f"To go on: heed resume {record.run}")
+
+
+def runs_blocks(record: RunList) -> Iterator[Block]:
+    """Yield what `heed runs` prints."""
+    if not record.runs:
+        yield Text(f"There are no runs in {record.folder}.")
+        return
+    grid = table(
+        f"Runs in {record.folder}",
+        *("run", "state", "step", "of", "loss", "evaluation", "parameters", "tokens/s"),
+        left=(0, 1, 5),
+    )
+    for run in record.runs:
+        evaluation = ", ".join(f"{name} {number(v)}" for name, v in run.evaluation.items())
+        grid.row(
+            run.run,
+            run.state,
+            f"{run.step:,}",
+            f"{run.steps:,}",
+            number(run.loss),
+            evaluation or "–",
+            f"{run.parameters:,}",
+            "–" if run.tokens_per_second is None else f"{run.tokens_per_second:,.0f}",
+        )
+    yield grid
+
+
+def comparison_blocks(record: RunComparison) -> Iterator[Block]:
+    """Yield what `heed runs compare` prints."""
+    for title, found in (
+        ("Settings", record.config),
+        ("Data and machine", record.machine),
+        ("Results", record.results),
+    ):
+        yield _differences(title, found, record)
+    if record.same_weights is not None:
+        same = "the same" if record.same_weights else "different"
+        yield Text(f"The two runs ended with {same} weights.")
+
+
+def _differences(title: str, found: Sequence[Difference], record: RunComparison) -> Block:
+    if not found:
+        return Text(f"{title}: no difference.")
+    grid = table(title, "", record.first, record.second, left=(0, 1, 2))
+    for difference in found:
+        grid.row(difference.name, _shown(difference.first), _shown(difference.second))
+    return grid
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, str) and HASH.fullmatch(value):
+        return f"{value[:12]}…"
+    return "–" if value is None else str(value)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GeneratedText(Record):
+    """One continuation of a prompt, as text."""
+
+    text: str
+    """What follows the prompt; marks such as the end of a text are left out."""
+    tokens: tuple[int, ...]
+    """Its token ids; the last one is an end if `finished`."""
+    pieces: tuple[str, ...]
+    """Each token by itself, as text."""
+    log_probabilities: tuple[float, ...]
+    """Of each token under the model itself: temperature 1, nothing filtered."""
+    score: float
+    """Their sum; from beam search, divided by length^length_penalty."""
+    finished: bool
+    """Whether it ended by itself; else the limit of tokens cut it off."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GeneratedTexts(Record):
+    """What `heed generate` gives."""
+
+    model: str
+    """Where the model lies."""
+    method: dict[str, Any]
+    """How tokens were chosen, with every setting."""
+    limit: int
+    """New tokens that each continuation could have at most."""
+    precision: str
+    """How the weights were kept: float32 or int8."""
+    prompts: tuple[str, ...]
+    """The texts that were continued."""
+    texts: tuple[tuple[GeneratedText, ...], ...]
+    """For each prompt its continuations: beams best first, samples in the order drawn."""
+
+
+def running_text(record: GeneratedTexts) -> str:
+    """Return prompts with their continuation as plain text, a blank line between two of them."""
+    return "\n\n".join(
+        prompt + best.text
+        for prompt, found in zip(record.prompts, record.texts, strict=True)
+        for best in found
+    )
+
+
+def generation_blocks(record: GeneratedTexts, *, scores: bool) -> Iterator[Block]:
+    """Yield the continuations of each prompt with their scores; `scores` shows every token."""
+    for prompt, found in zip(record.prompts, record.texts, strict=True):
+        columns = ("", "score", "tokens", "end", "text")
+        grid = Table(_shortened(prompt), columns, left=(0, 3, 4), long_title="cut")
+        for rank, one in enumerate(found, start=1):
+            end = "by itself" if one.finished else f"cut at {record.limit}"
+            grid.row(str(rank), number(one.score), str(len(one.tokens)), end, one.text.strip())
+        yield grid
+        if scores:
+            for rank, one in enumerate(found, start=1):
+                yield _token_table(one, rank if len(found) > 1 else None)
+
+
+def _token_table(one: GeneratedText, rank: int | None) -> Block:
+    title = "Tokens" if rank is None else f"Tokens of {rank}"
+    grid = table(title, "id", "token", "log p", "p", left=(1,))
+    rows = zip(one.tokens, one.pieces, one.log_probabilities, strict=True)
+    for token, piece, value in rows:
+        grid.row(str(token), repr(piece), number(value), number(math.exp(value), 3))
+    return grid
+
+
+def _shortened(text: str, most: int = 80) -> str:
+    line = " ".join(text.split()) or "(an empty prompt)"
+    return line if len(line) <= most else "… " + line[-most:]
