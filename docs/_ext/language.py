@@ -16,7 +16,7 @@ from docutils import nodes
 from records import markdown, meanings
 from sphinx.util.docutils import SphinxDirective
 
-from heedful.claims.language.functions import describe_functions
+from heedful.claims.functions import describe_functions
 
 
 def function_table(kind: str) -> str:

@@ -19,13 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.claims.algebra import prove_identity
-from heedful.claims.balls import Ball, NotEnclosed, Span
-from heedful.claims.enclosures import Enclosure, flatten, lift
+from heedful.claims.balls import Ball, Enclosure, NotEnclosed, Span, flatten, lift
+from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
+from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.judge import judge
 from heedful.claims.language import parse_value
-from heedful.claims.numeric import Evaluator, World
 from heedful.claims.problem import compile_claim
-from heedful.claims.rigorous import BallEvaluator, BallWorld
 from heedful.claims.search import outcome_of, survey
 from heedful.claims.sheet import Claim
 from heedful.claims.shrink import shrink
@@ -250,7 +249,7 @@ def test_weights_beyond_a_scale_are_enclosed_without_end(
     letter = Ball.letter(Span.of(low, None))
     query = Enclosure([letter * Ball.exact(int(logit)) for logit in logits], "vector")
     world = BallWorld(families={"k": lift(np.eye(n))})
-    alpha = BallEvaluator(world).attention("weights", [query])
+    alpha = BallEvaluator(world).apply("weights", query)
     scores = (low + further) * logits
     exact = np.exp(scores - scores.max())
     exact /= exact.sum()

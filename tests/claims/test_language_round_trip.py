@@ -20,7 +20,7 @@ from heedful.claims.language import (
     parse_value,
     show,
 )
-from heedful.claims.language.show import Style
+from heedful.claims.language.notation import Style
 
 # beartype checks one member of a tuple, chosen at random, whenever a node is made.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

@@ -15,7 +15,7 @@ import records
 from docutils.core import publish_doctree
 
 from heedful.attention import Attention
-from heedful.claims.language.functions import describe_functions
+from heedful.claims.functions import describe_functions
 from heedful.claims.sheet import Claim
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from heedful.claims.functions import FUNCTIONS, Function
 from heedful.claims.language import show
 from heedful.claims.language.tree import (
     Binary,
@@ -31,10 +32,6 @@ from heedful.claims.language.tree import (
 )
 from heedful.claims.problem import Problem
 from heedful.claims.symbols import Array
-
-ENTRYWISE = ("relu", "exp", "tanh", "sigmoid", "abs", "sin", "cos", "ln", "sqrt", "sign")
-ROWWISE = ("softmax", "softmax_rows")
-PER_ROW = ("layernorm", "rmsnorm")
 
 ONES = "a permutation leaves a column of ones as it is: P 1 = 1"
 
@@ -130,8 +127,8 @@ class _Prover:
                 return replace(inner, core=("/", inner.core, divisor.core))
             case Binary("+" | "-" as operator, left, right):
                 return self._sum(operator, self.form(left), self.form(right))
-            case Call(function, (argument,)) if function in (*ENTRYWISE, *ROWWISE, *PER_ROW):
-                return self._function(function, self.form(argument))
+            case Call(function, (argument,)) if FUNCTIONS[function].passing:
+                return self._function(FUNCTIONS[function], self.form(argument))
             case Call("ones", (_,)):
                 return Form((), ("leaf", show(node)), (), loose=True)
             case Call(function, arguments, None):
@@ -201,13 +198,14 @@ class _Prover:
             first.loose_right and second.loose_right,
         )
 
-    def _function(self, function: str, inner: Form) -> Form:
-        if function in PER_ROW and (inner.right or inner.loose_right):
+    def _function(self, function: Function, inner: Form) -> Form:
+        if function.passing == "whole rows" and (inner.right or inner.loose_right):
             raise _Stuck
         if (inner.left or inner.right) and inner.core != ("1",):
-            kind = "entries" if function in ENTRYWISE else "rows"
-            self._say(f"{function} acts on {kind} alone, so the permutation passes through it")
-        return replace(inner, core=(function, inner.core))
+            kind = "entries" if function.passing == "entries" else "rows"
+            step = f"{function.name} acts on {kind} alone, so the permutation passes through it"
+            self._say(step)
+        return replace(inner, core=(function.name, inner.core))
 
     def _say(self, step: str) -> None:
         if step not in self.steps:

@@ -8,15 +8,22 @@ have s = 0. Logits that move with β stay exact in it, and softmax needs only di
 So equal logits cancel exactly, and one evaluation speaks about every β of the span at once.
 What cannot be enclosed raises `NotEnclosed`; a comparison that the balls cannot decide is
 None, never a guess.
+
+An `Enclosure` is a scalar, vector, row or matrix of balls, with the products of linear algebra.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
 from flint import arb, fmpq
+
+from heedful.claims.values import Kind
 
 
 class NotEnclosed(Exception):  # noqa: N818 - it is an answer, not an error
@@ -256,3 +263,172 @@ def entropy_term(p: Any) -> Any:
 
 ZERO, ONE = Ball(arb(0)), Ball(arb(1))
 """Constants that every matrix is full of."""
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """A scalar, vector, row or matrix of"""
+
+    entries: Any
+    """A Ball, a list of them, or a list of lists."""
+    kind: Kind
+    formal: bool = False
+
+
+def scalar(value: float | int | Fraction) -> Enclosure:
+    """Return an exact constant."""
+    return Enclosure(Ball.exact(value), "scalar")
+
+
+def lift(array: Any, *, formal: bool = False) -> Enclosure:
+    """Return an array of floats as exact"""
+    if array.ndim == 0:
+        return Enclosure(_exactly(float(array)), "scalar")
+    if array.ndim == 1:
+        return Enclosure([_exactly(x) for x in array.tolist()], "vector", formal)
+    return Enclosure([[_exactly(x) for x in row] for row in array.tolist()], "matrix", formal)
+
+
+@cache
+def identity(rows: int, columns: int, *, formal: bool = False) -> Enclosure:
+    """Return the identity, which every world needs; nobody changes entries in place."""
+    return lift(np.eye(rows, columns), formal=formal)
+
+
+def _exactly(x: float) -> Ball:
+    return ZERO if x == 0.0 else ONE if x == 1.0 else Ball.exact(x)
+
+
+def distance(difference: Enclosure, right: Enclosure) -> Ball:
+    """Return how far apart two sides are, as ≈ measures it (see `values.distance`)."""
+    flat = list(flatten(difference))
+    if difference.kind == "scalar":
+        return Ball(abs(flat[0].flat()))
+    if difference.formal:
+        return Ball(formal_size([entry.flat() for entry in flat]))
+    size = total([entry * entry for entry in flat]).flat().nonnegative_part().sqrt()
+    reference = list(flatten(right))
+    scale = total([entry * entry for entry in reference]).flat().nonnegative_part().sqrt()
+    return Ball(size / scale.max(arb(1)))
+
+
+def add(x: Enclosure, y: Enclosure) -> Enclosure:
+    """Return x + y; a scalar or a row is added to every entry or row."""
+    formal = x.formal or y.formal
+    if x.kind == y.kind:
+        return Enclosure(paired(x.entries, y.entries, Ball.__add__), x.kind, formal)
+    if y.kind == "scalar":
+        return each(x, lambda entry: entry + y.entries)
+    if x.kind == "scalar":
+        return each(y, lambda entry: entry + x.entries)
+    if {x.kind, y.kind} == {"matrix", "row"}:
+        matrix, row = (x, y) if x.kind == "matrix" else (y, x)
+        return Enclosure(
+            [paired(line, row.entries, Ball.__add__) for line in matrix.entries], "matrix", formal
+        )
+    raise NotEnclosed("shapes that do not fit")
+
+
+def multiply(x: Enclosure, y: Enclosure) -> Enclosure:
+    """Return the product of linear algebra."""
+    formal = x.formal or y.formal
+    if x.kind == "scalar":
+        return each(y, lambda entry: entry * x.entries)
+    if y.kind == "scalar":
+        return each(x, lambda entry: entry * y.entries)
+    pair = (x.kind, y.kind)
+    if pair == ("vector", "row"):
+        return Enclosure([[a * b for b in y.entries] for a in x.entries], "matrix", formal)
+    if pair in (("row", "vector"), ("vector", "vector")):
+        return Enclosure(inner(x.entries, y.entries), "scalar")
+    if pair == ("matrix", "vector"):
+        return Enclosure([inner(row, y.entries) for row in x.entries], "vector", formal)
+    if pair == ("row", "matrix"):
+        turned = transpose(y).entries
+        return Enclosure([inner(x.entries, column) for column in turned], "row", formal)
+    if pair == ("matrix", "matrix"):
+        turned = transpose(y).entries
+        return Enclosure(
+            [[inner(row, column) for column in turned] for row in x.entries], "matrix", formal
+        )
+    raise NotEnclosed("shapes that do not fit")
+
+
+def transpose(x: Enclosure) -> Enclosure:
+    """Return xᵀ."""
+    if x.kind == "matrix":
+        return Enclosure(
+            [list(column) for column in zip(*x.entries, strict=True)], "matrix", x.formal
+        )
+    turned: dict[Kind, Kind] = {"vector": "row", "row": "vector", "scalar": "scalar"}
+    return replace(x, kind=turned[x.kind])
+
+
+def negated(x: Enclosure) -> Enclosure:
+    """Return −x."""
+    return each(x, lambda entry: -entry)
+
+
+def inner(x: list[Ball], y: list[Ball]) -> Ball:
+    """Return the inner product of two lists of"""
+    if len(x) != len(y):
+        raise NotEnclosed("shapes that do not fit")
+    return total([a * b for a, b in zip(x, y, strict=True) if not (a.is_zero() or b.is_zero())])
+
+
+def paired(x: Any, y: Any, change: Callable[[Ball, Ball], Ball]) -> Any:
+    """Apply a function of two balls to every pair of entries."""
+    if isinstance(x, Ball):
+        return change(x, y)
+    if len(x) != len(y):
+        raise NotEnclosed("shapes that do not fit")
+    return [paired(a, b, change) for a, b in zip(x, y, strict=True)]
+
+
+def each(x: Enclosure, change: Callable[[Ball], Ball]) -> Enclosure:
+    """Apply a function of balls to every entry."""
+
+    def go(entries: Any) -> Any:
+        return change(entries) if isinstance(entries, Ball) else [go(part) for part in entries]
+
+    return Enclosure(go(x.entries), x.kind, x.formal)
+
+
+def flatten(x: Enclosure) -> Iterator[Ball]:
+    """Yield every entry."""
+    if x.kind == "scalar":
+        yield x.entries
+    elif x.kind == "matrix":
+        for row in x.entries:
+            yield from row
+    else:
+        yield from x.entries
+
+
+def member(family: Enclosure, position: int) -> Enclosure:
+    """Return one row of a matrix, or one entry of a vector."""
+    if family.kind == "scalar" or not 0 <= position < len(family.entries):
+        raise NotEnclosed("a member that does not exist")
+    kind: Kind = "scalar" if family.kind in ("vector", "row") else "vector"
+    return Enclosure(family.entries[position], kind, family.formal and kind == "vector")
+
+
+def number(x: Enclosure) -> Ball:
+    """Return the ball of a scalar."""
+    if x.kind != "scalar" or not isinstance(x.entries, Ball):
+        raise NotEnclosed("a comparison of what is no scalar")
+    return x.entries
+
+
+def whole(x: Enclosure) -> int:
+    """Return a scalar that is known to be a whole number."""
+    exact = x.entries.flat()
+    if not exact.is_integer():
+        raise NotEnclosed("a size that is no whole number")
+    return int(exact.unique_fmpz())
+
+
+def formal_size(coefficients: list[Any]) -> Any:
+    """Return the size of a combination of arbitrary values (see `values.formal_size`)."""
+    spread = sum((abs(entry) for entry in coefficients), arb(0))
+    return (spread + abs(sum(coefficients, arb(0)))) / 2

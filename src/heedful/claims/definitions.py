@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
+from heedful.claims.functions import STATISTICS
 from heedful.claims.language import FUNCTIONS, parse_value
 from heedful.claims.language.rewrite import substitute
 from heedful.claims.language.tree import Call, Expression, map_children, walk
@@ -13,7 +14,6 @@ from heedful.claims.sheet.claim import Claim
 from heedful.errors import FormulaError
 
 MOST_NODES = 20_000
-STATISTICS = ("E", "P", "var", "std", "cov", "quantile")
 
 
 def fixed_members(claim: Claim) -> set[str]:

@@ -22,7 +22,6 @@ from heedful.claims.judge_noise import decide_noisy
 from heedful.claims.language.tree import Compare, walk
 from heedful.claims.problem import Problem, compile_claim, equations_only
 from heedful.claims.proofs import disproved_from, exact_truth, proved_from, proved_on_ranges
-from heedful.claims.relations import ROUNDING
 from heedful.claims.search import (
     FARTHER,
     Case,
@@ -40,6 +39,7 @@ from heedful.claims.shrink import shrink
 from heedful.claims.symbols import Array, Interval
 from heedful.claims.theorems import prove_uniqueness
 from heedful.claims.thresholds import closed_form, rounded_up
+from heedful.claims.values import ROUNDING
 from heedful.claims.verdict import Decision, Evidence, Repair, Verdict
 from heedful.claims.worlds import TooFewKeysError
 
@@ -225,7 +225,7 @@ def _failing_narrowly(
 def _by_letters(problem: Problem, found: Survey, deadline: float) -> Evidence | None:
     if not equations_only(problem) or not found.complete:
         return None
-    from heedful.claims.symbolic import prove_symbolically  # SymPy takes 0.3 s to import
+    from heedful.claims.evaluate.symbolic import prove_symbolically  # SymPy takes 0.3 s to import
 
     return prove_symbolically(problem, found.cases, deadline)
 

@@ -17,12 +17,12 @@ import numpy as np
 
 from heedful.attention.keys import KEY_FAMILIES
 from heedful.claims.definitions import (
-    STATISTICS,
     definitions_of,
     expand,
     fixed_members,
     with_given,
 )
+from heedful.claims.functions import FUNCTIONS, STATISTICS
 from heedful.claims.language import bound_names, parse, parse_value
 from heedful.claims.language.tree import (
     Call,
@@ -332,7 +332,7 @@ def _members_of(node: Expression, symbols: set[str]) -> Iterator[str]:
         for index in node.indices:
             if isinstance(index, Name) and index.text not in symbols:
                 yield index.text
-    if isinstance(node, Call) and node.function in ("mass", "copyable", "hull", "distance"):
+    if isinstance(node, Call) and FUNCTIONS[node.function].takes == "members":
         for argument in node.arguments:
             if isinstance(argument, Name) and argument.text not in symbols:
                 yield argument.text

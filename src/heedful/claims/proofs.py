@@ -11,10 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import arb, ctx
 
-from heedful.claims.balls import Ball, NotEnclosed, Span
-from heedful.claims.enclosures import Enclosure, add, identity, lift, multiply, scalar, transpose
+from heedful.claims.balls import (
+    Ball,
+    Enclosure,
+    NotEnclosed,
+    Span,
+    add,
+    identity,
+    lift,
+    multiply,
+    scalar,
+    transpose,
+)
+from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
+from heedful.claims.functions import read_in_balls
 from heedful.claims.problem import Problem
-from heedful.claims.rigorous import BallEvaluator, BallWorld
 
 if TYPE_CHECKING:
     from heedful.claims.search import Case
@@ -186,8 +197,8 @@ def _with_heads(problem: Problem, world: BallWorld) -> BallWorld:
         return world
     evaluator = BallEvaluator(world)
     queries = [evaluator.value(tree) for tree in problem.heads]
-    alphas = [evaluator.attention("weights", [query]) for query in queries]
-    outputs = [evaluator.read(alpha) for alpha in alphas]
+    alphas = [evaluator.apply("weights", query) for query in queries]
+    outputs = [read_in_balls(evaluator, alpha) for alpha in alphas]
     share = (
         scalar(1)
         if len(queries) == 1
@@ -217,7 +228,7 @@ def _with_sequence(problem: Problem, world: BallWorld) -> BallWorld:
     world = replace(world, families=families, scale=_scale(problem, len(x.entries[0])))
     inner = BallEvaluator(world)
     rows = [
-        inner.attention("weights", [Enclosure(query, "vector"), families["k"]]).entries
+        inner.apply("weights", Enclosure(query, "vector")).entries
         for query in families["q"].entries
     ]
     alpha = Enclosure(rows, "matrix")

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from heedful.claims.climbing import Starts
+from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.language.tree import Compare, Expression, Logic, walk
-from heedful.claims.numeric import Evaluator, World
 from heedful.claims.problem import Problem, equations_only
 from heedful.claims.proofs import exact_truth
 from heedful.claims.symbols import LARGE, SMALL, Array, Values, array_examples

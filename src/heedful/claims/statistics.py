@@ -14,19 +14,19 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from flint import arb
 from scipy.special import stdtrit
 
-from heedful.claims.balls import Ball, NotEnclosed, Span
-from heedful.claims.enclosures import Enclosure, flatten, lift
+from heedful.claims.balls import Ball, Enclosure, NotEnclosed, Span, flatten, lift
+from heedful.claims.evaluate import Setting
+from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
+from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.language.tree import Call, Compare, Expression, Logic, Unary, walk
-from heedful.claims.numeric import Evaluator, World
 from heedful.claims.problem import Problem
 from heedful.claims.proofs import PRECISIONS, _precision, ball_world, decimal
-from heedful.claims.rigorous import BallEvaluator, BallWorld
 from heedful.claims.values import Truth
 from heedful.claims.worlds import (
     QUADRATURE_NODES,
@@ -48,7 +48,6 @@ CONFIDENCE = 0.99
 MOST_COORDINATES = 20_000_000
 """Normal coordinates drawn at once; with more directions there are fewer draws."""
 NORMAL_PEAK = 0.3989422804014327
-STATISTICS = ("E", "P", "var", "std")
 FAR = 1e6
 """Where the outermost cells end, in standard deviations."""
 
@@ -182,10 +181,8 @@ class _CellEvaluator(BallEvaluator):
         # Outside a statistic only what is not random has a value: a cell must not stand for all.
         super().__init__(BallWorld(symbols=fixed, tolerance=float(problem.claim.tolerance)))
 
-    def value(self, node: Expression) -> Enclosure:
-        if isinstance(node, Call) and node.function in STATISTICS:
-            return self._statistic(node)
-        return super().value(node)
+    def within(self, world: Setting[Enclosure]) -> BallEvaluator:  # type: ignore[override]
+        return BallEvaluator(cast(BallWorld, world))
 
     def truth(self, node: Expression) -> bool | None:
         match node:
@@ -193,23 +190,37 @@ class _CellEvaluator(BallEvaluator):
                 return super().truth(node)
         raise NotEnclosed("a statement of another kind")
 
-    def _statistic(self, node: Call) -> Enclosure:
-        if node.function == "P":
-            return Enclosure(Ball(self._probability(node.arguments[0], node.given)), "scalar")
-        made = [BallEvaluator(world).value(node.arguments[0]) for _, world in self.cells]
-        rows = [[entry.flat() for entry in flatten(x)] for x in made]
-        first, second = self._moments(rows, node.given)
-        if node.function == "E":
-            entries = [Ball(entry) for entry in first]
-            return _shaped(entries, made[0])
-        return Enclosure(Ball(second if node.function == "var" else second.sqrt()), "scalar")
+    def expectation(self, call: Call) -> Enclosure:
+        enclosures = self._in_cells(call.arguments[0])
+        means, _ = self._moments(enclosures, call.given)
+        return _shaped([Ball(entry) for entry in means], enclosures[0])
 
-    def _moments(self, rows: list[list[Any]], given: Expression | None) -> tuple[list[Any], Any]:
+    def variance(self, call: Call) -> Enclosure:
+        _, variance = self._moments(self._in_cells(call.arguments[0]), call.given)
+        return Enclosure(Ball(variance), "scalar")
+
+    def probability(self, call: Call) -> Enclosure:
+        total = arb(0)
+        for weight, (_, world) in zip(self._weights(call.given), self.cells, strict=True):
+            answer = BallEvaluator(world).truth(call.arguments[0])
+            if answer is None:
+                total += arb(0).union(weight)
+            elif answer:
+                total += weight
+        return Enclosure(Ball(total.nonnegative_part().min(arb(1))), "scalar")
+
+    def _in_cells(self, node: Expression) -> list[Enclosure]:
+        return [BallEvaluator(world).value(node) for _, world in self.cells]
+
+    def _moments(
+        self, enclosures: list[Enclosure], given: Expression | None
+    ) -> tuple[list[Any], Any]:
         """Enclose the mean of every entry, and the sum of their variances.
 
         Both are taken about a centre near the mean: E x = m + E(x − m), and
         var x = E(x − m)² − (E(x − m))², so that wide cells cost little.
         """
+        rows = [[entry.flat() for entry in flatten(x)] for x in enclosures]
         weights = self._weights(given)
         centre = [
             sum(
@@ -246,16 +257,6 @@ class _CellEvaluator(BallEvaluator):
         if not whole > 0:
             raise NotEnclosed("a condition that may never hold")
         return [part / whole for part in parts]
-
-    def _probability(self, event: Expression, given: Expression | None) -> Any:
-        total = arb(0)
-        for weight, (_, world) in zip(self._weights(given), self.cells, strict=True):
-            answer = BallEvaluator(world).truth(event)
-            if answer is None:
-                total += arb(0).union(weight)
-            elif answer:
-                total += weight
-        return total.nonnegative_part().min(arb(1))
 
 
 def _square(x: Any) -> Any:

@@ -4,6 +4,9 @@ Every value carries its draws along the first axis: (B, …) with B = 1 where no
 random. The product is that of linear algebra: a vector times a row is an outer product, a
 row times a vector an inner one; two vectors multiply to their inner product.
 
+A gap is by how much a statement about values fails (above 0) or the slack with which it holds
+(below 0).
+
 A value in the space of arbitrary value vectors v_1 … v_n is `formal`: it holds coefficients
 of the v_i, so that one evaluation speaks about all values at once.
 """
@@ -19,6 +22,8 @@ import numpy as np
 from heedful.errors import FormulaError
 
 Kind = Literal["scalar", "vector", "row", "matrix"]
+ROUNDING = 1e-9
+"""Relative slack of a comparison in float64; what is closer is left to exact arithmetic."""
 RANKS: dict[Kind, int] = {"scalar": 0, "vector": 1, "row": 1, "matrix": 2}
 
 
@@ -189,6 +194,67 @@ def formal_size(coefficients: Any) -> Any:
     It is the larger of the sums of the positive and of the negative w_i.
     """
     return (np.abs(coefficients).sum(axis=1) + np.abs(coefficients.sum(axis=1))) / 2
+
+
+def whole(x: Value, what: str, most: int = 4096) -> int:
+    """Return a scalar as a whole number of reasonable size."""
+    number = float(x.array.flat[0])
+    if x.kind != "scalar" or number != round(number) or not 0 <= number <= most:
+        raise FormulaError(
+            "formula", f"{what} is {number:g}", expected=f"a whole number from 0 to {most}"
+        )
+    return round(number)
+
+
+def related(operator: str, left: Value, right: Value, within: float) -> Truth:
+    """Return whether a relation holds between two values; `within` is the tolerance of ≈."""
+    slack = ROUNDING * (1.0 + _size(left) + _size(right))
+    if operator in ("~", "=", "!="):
+        apart = distance(left, right)
+        if operator == "~":
+            return Truth(apart <= within * (1 + 1e-12) + 1e-15, apart - within, left, right)
+        if operator == "=":
+            return Truth(apart <= slack, apart - slack, left, right)
+        return Truth(apart > slack, slack - apart, left, right)
+    if {left.kind, right.kind} != {"scalar"}:
+        raise FormulaError(
+            "formula",
+            f"compares a {left.describe()} and a {right.describe()}",
+            expected="two scalars; use ≈ or = for vectors",
+        )
+    gap = left.array - right.array
+    if operator in (">", ">="):
+        gap = -gap
+    strict = operator in ("<", ">")
+    return Truth(gap < 0 if strict else gap <= slack, gap, left, right)
+
+
+def both(first: Truth, second: Truth) -> Truth:
+    """Return whether both statements hold."""
+    worse = first if float(np.max(first.gap)) > float(np.max(second.gap)) else second
+    return Truth(
+        first.holds & second.holds, np.maximum(first.gap, second.gap), worse.left, worse.right
+    )
+
+
+def either(first: Truth, second: Truth) -> Truth:
+    """Return whether at least one statement holds."""
+    return Truth(
+        first.holds | second.holds, np.minimum(first.gap, second.gap), first.left, first.right
+    )
+
+
+def implied(condition: Truth, statement: Truth | None) -> Truth:
+    """Return whether a statement holds wherever its condition does; None: it never does."""
+    if statement is None:
+        return Truth(np.ones_like(condition.holds), -np.ones_like(condition.gap))
+    gap = np.where(condition.holds, statement.gap, -np.abs(condition.gap))
+    return Truth(~condition.holds | statement.holds, gap, statement.left, statement.right)
+
+
+def _size(x: Value) -> Any:
+    flat = np.abs(x.array.reshape(len(x.array), -1))
+    return np.sqrt((flat**2).sum(axis=1))
 
 
 def _spread(x: Value, like: Value) -> Any:

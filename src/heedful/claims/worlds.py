@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from heedful.attention.operation import scale_of
+from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.language import show
 from heedful.claims.language.tree import Expression, names_in
-from heedful.claims.numeric import Evaluator, World
 from heedful.claims.problem import Problem
 from heedful.claims.symbols import Array, size_of
 from heedful.claims.values import Value, add, constant, multiply, scalar, transpose
@@ -253,8 +253,8 @@ def _with_heads(problem: Problem, world: World) -> World:
     queries = [
         _value(problem, world, f"heads[{place}]", tree) for place, tree in enumerate(problem.heads)
     ]
-    alphas = [evaluator._attention("weights", [query]) for query in queries]
-    outputs = [evaluator._attention("attention", [query]) for query in queries]
+    alphas = [evaluator.apply("weights", query) for query in queries]
+    outputs = [evaluator.apply("attention", query) for query in queries]
     count = len(queries)
     alpha, output = alphas[0], outputs[0]
     for more_alpha, more_output in zip(alphas[1:], outputs[1:], strict=True):
@@ -281,20 +281,16 @@ def _with_sequence(problem: Problem, world: World) -> World:
             families[family] = multiply(x, transpose(matrix))
         else:
             families[family] = x
-    from heedful.claims.numeric_functions import softmax
-
     scale: Any = problem.claim.scale
     number = scale_of("sqrt_d" if scale == "sqrt_d" else float(scale), x.shape[1])
     logits = multiply(multiply(scalar(number), families["q"]), transpose(families["k"]))
-    alpha = softmax(logits)
+    alpha = Evaluator(world).apply("softmax", logits)
     families["alpha"] = alpha
     families["c"] = multiply(alpha, families["v"])
     return replace(world, families=families, scale=number)
 
 
 def _stack(problem: Problem, world: World, field: str, rows: tuple[Expression, ...]) -> Value:
-    from heedful.claims.numeric_functions import stack
-
-    return stack(
-        *[_value(problem, world, f"{field}[{place}]", row) for place, row in enumerate(rows)]
-    )
+    parts = [_value(problem, world, f"{field}[{place}]", row) for place, row in enumerate(rows)]
+    matrix: Value = Evaluator(world).apply("stack", *parts)
+    return matrix

@@ -1,10 +1,10 @@
 """The formula language: text in, a small tree out. Nothing is ever executed."""
 
-from heedful.claims.language.functions import FUNCTIONS, Arity, Function, describe_functions
+from heedful.claims.functions import FUNCTIONS, Arity, Function, describe_functions
+from heedful.claims.language.notation import show, tex
 from heedful.claims.language.parser import canonical_name, parse, parse_value
 from heedful.claims.language.reader import LIMITS, Limits
 from heedful.claims.language.rewrite import constant, instantiate, replace, substitute
-from heedful.claims.language.show import show
 from heedful.claims.language.tokens import with_letters
 from heedful.claims.language.tree import (
     Binary,
@@ -55,6 +55,7 @@ __all__ = [
     "replace",
     "show",
     "substitute",
+    "tex",
     "walk",
     "with_letters",
 ]

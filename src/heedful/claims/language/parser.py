@@ -23,7 +23,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Literal, NoReturn, cast
 
-from heedful.claims.language.functions import ALSO_NAMES, FUNCTIONS, Arity, Function, declared
+from heedful.claims.functions import FUNCTIONS, STATISTICS, Arity, Function, declared
 from heedful.claims.language.reader import LIMITS, Limits, Reader, Vocabulary
 from heedful.claims.language.tokens import Token, subscripts, tokenize
 from heedful.claims.language.tree import (
@@ -375,7 +375,7 @@ class Parser(Reader):
         clause = self.clause(values=True)
         name = function.name
         if not clause.conditions:
-            if name in ("sum", "prod") and not isinstance(clause.heads[0], Name):
+            if not function.of_two and not isinstance(clause.heads[0], Name):
                 self.fail(
                     f"the second argument of {name} is not an index",
                     start.column,
@@ -733,14 +733,15 @@ class Parser(Reader):
         if function is not None and name not in self.vocabulary.names:
             if called:
                 return self.call(function, token)
-            if name not in ALSO_NAMES:
+            if not function.also_name:
                 self.fail(
                     f"{name} is a function",
                     token.column,
                     expected=f"brackets were expected after it: {function.forms[0]}",
                 )
         head = name.partition("_")[0]
-        if head in ("sum", "prod", "max", "min") and subscripts(name):
+        folded = FUNCTIONS.get(head)
+        if folded is not None and folded.kind == "binder" and subscripts(name):
             self.fail(
                 f"{name} has its index below",
                 token.column,
@@ -847,12 +848,12 @@ class Parser(Reader):
         """Read the first argument: an event for P, a value for all others."""
         token = self.token
         first = self.statement(given=False)
-        if function.name == "P":
+        if function.takes == "event":
             if not self.is_statement(first):
                 self.fail(
-                    "P( ) is a probability, and this is a value",
+                    f"{function.name}( ) is a probability, and this is a value",
                     token.column,
-                    expected="an event was expected: P(x <= 1)",
+                    expected=f"an event was expected: {function.name}(x <= 1)",
                     way_out="for a product with a matrix P write P * (…)",
                 )
         elif function.kind == "statistic" and self.is_statement(first):
@@ -873,7 +874,7 @@ class Parser(Reader):
             self.fail(
                 f"{function.name} takes no condition",
                 token.column,
-                expected="`given` belongs to E, P, var, std, cov, quantile, or after a statement",
+                expected=f"`given` belongs to {', '.join(STATISTICS)}, or after a statement",
             )
         self.accept("that")
         condition = self.statement(given=False)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeVar
 
-from heedful.claims.language.functions import FUNCTIONS, Function
+from heedful.claims.functions import FUNCTIONS, Function
 from heedful.claims.language.tokens import Token, tokenize
 from heedful.claims.language.tree import (
     Call,

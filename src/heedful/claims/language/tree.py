@@ -19,7 +19,7 @@ from enum import IntEnum
 from fractions import Fraction
 from typing import Literal, NamedTuple, TypeAlias
 
-from heedful.claims.language.functions import FUNCTIONS
+from heedful.claims.functions import FUNCTIONS
 from heedful.claims.language.tokens import subscripts
 from heedful.errors import FormulaError
 
@@ -256,7 +256,7 @@ def bound_names(node: Expression) -> tuple[str, ...]:
         return ()
     body, over = node.arguments
     if isinstance(over, Name):
-        plain = node.function in ("max", "min") and over.text not in mentions(body)
+        plain = function.of_two and over.text not in mentions(body)
         return () if plain else (over.text,)
     if not is_condition(over):
         return ()

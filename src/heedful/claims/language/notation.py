@@ -1,7 +1,8 @@
-"""From tree to text that parses to the same tree.
+"""From tree to text that parses to the same tree, and to TeX.
 
-Two styles. The plain one is for files and for typing: `alpha_a >= 0.9`, `norm(x)`, `k_a^T * q`.
-The one with letters is for reading: `α_a ≥ 0.9`, `‖x‖`, `k_aᵀ q`. Both can be parsed again.
+Text has two styles. The plain one is for files and for typing: `alpha_a >= 0.9`, `norm(x)`,
+`k_a^T * q`. The one with letters is for reading: `α_a ≥ 0.9`, `‖x‖`, `k_aᵀ q`. Both can be
+parsed again.
 A tree made by hand may hold what no formula can write, such as the number 1/3: it is shown
 as the nearest formula of the same value, (1/3).
 """
@@ -12,8 +13,8 @@ import re
 from fractions import Fraction
 from typing import Literal
 
-from heedful.claims.language.functions import FUNCTIONS
-from heedful.claims.language.tokens import DIGITS, in_range, raised, with_letters
+from heedful.claims.functions import FUNCTIONS
+from heedful.claims.language.tokens import DIGITS, GREEK, in_range, raised, with_letters
 from heedful.claims.language.tree import (
     Binary,
     Call,
@@ -35,6 +36,14 @@ from heedful.claims.language.tree import (
 Style = Literal["plain", "unicode"]
 
 _SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠", "~": "≈"}
+_TEX_SIGNS = {
+    **{"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "~": r"\approx"},
+    **{"<": "<", ">": ">", "=": "="},
+}
+_TEX_WORDS = {"and": r"\;\text{and}\;", "or": r"\;\text{or}\;", "implies": r"\implies "}
+_GREEK_NAMES = frozenset(GREEK.values())
+# How tightly TeX binds, so that brackets stand only where they are needed.
+_CLAUSE, _LOGIC, _RELATION, _SUM, _PRODUCT, _POWER, _ATOM = range(7)
 _LEVELS = {
     "+": Precedence.SUM,
     "-": Precedence.SUM,
@@ -262,3 +271,110 @@ def _decimal(digits: str, exponent: int) -> str:
 def _scientific(digits: str, point: int) -> str:
     fraction = f".{digits[1:]}" if len(digits) > 1 else ""
     return f"{digits[0]}{fraction}e{point - 1}"
+
+
+def tex(tree: Expression) -> str:
+    r"""Return a formula as TeX.
+
+    >>> from heedful.claims.language.parser import parse
+    >>> print(tex(parse("norm(c - (v_a + v_b)/2) <= 0.1")))
+    \left\|c - \frac{v_{a} + v_{b}}{2}\right\| \le 0.1
+    """
+    return _tex(tree)[0]
+
+
+def _tex_at(node: Expression, least: int) -> str:
+    text, level = _tex(node)
+    return text if level >= least else rf"\left({text}\right)"
+
+
+def _tex(node: Expression) -> tuple[str, int]:
+    match node:
+        case Number(value):
+            return _tex_number(value)
+        case Name(text):
+            return _tex_name(text), _ATOM
+        case Entry(base, indices):
+            inside = ", ".join(tex(index) for index in indices)
+            return rf"{_tex_at(base, _ATOM)}_{{[{inside}]}}", _POWER
+        case Unary("T", operand):
+            return rf"{_tex_at(operand, _ATOM)}^{{\mathsf{{T}}}}", _POWER
+        case Unary("not", operand):
+            return rf"\text{{not }} {_tex_at(operand, _RELATION)}", _LOGIC
+        case Unary(_, operand):
+            return f"-{_tex_at(operand, _PRODUCT)}", _SUM
+        case Binary():
+            return _tex_arithmetic(node)
+        case Logic(operator, left, right):
+            return (
+                f"{_tex_at(left, _RELATION)} {_TEX_WORDS[operator]} {_tex_at(right, _LOGIC)}",
+                _LOGIC,
+            )
+        case Call():
+            return _tex_call(node), _ATOM
+        case Compare(operator, left, right, within):
+            text = f"{_tex_at(left, _SUM)} {_TEX_SIGNS[operator]} {_tex_at(right, _SUM)}"
+            if within is not None:
+                text += rf"\;\text{{ within }}{tex(within)}"
+            return text, _RELATION
+        case ForAll(indices, condition, body):
+            names = ", ".join(_tex_name(index) for index in indices)
+            where = "" if condition is None else rf",\ {tex(condition)}"
+            return rf"{tex(body)} \quad\text{{for all }} {names}{where}", _CLAUSE
+
+
+def _tex_arithmetic(node: Binary) -> tuple[str, int]:
+    left, right = node.left, node.right
+    if node.operator == "/":
+        return rf"\frac{{{tex(left)}}}{{{tex(right)}}}", _PRODUCT
+    if node.operator == "^":
+        return f"{_tex_at(left, _ATOM)}^{{{tex(right)}}}", _POWER
+    if node.operator == "*":
+        # Two numbers side by side would be read as one.
+        sign = r"\cdot " if isinstance(right, Number) else r"\,"
+        return f"{_tex_at(left, _PRODUCT)} {sign}{_tex_at(right, _POWER)}", _PRODUCT
+    return f"{_tex_at(left, _SUM)} {node.operator} {_tex_at(right, _PRODUCT)}", _SUM
+
+
+def _tex_call(node: Call) -> str:
+    function = FUNCTIONS.get(node.function)
+    template = "" if function is None else function.tex
+    places = {int(number) for number in re.findall(r"#\(?(\d)", template)}
+    if places == set(range(1, len(node.arguments) + 1)):
+        texts = {f"#{i}": tex(part) for i, part in enumerate(node.arguments, 1)}
+        texts |= {f"#({i})": _tex_at(part, _PRODUCT) for i, part in enumerate(node.arguments, 1)}
+        return re.sub(r"#\d|#\(\d\)", lambda found: texts[found[0]], template)
+    inside = ", ".join(tex(argument) for argument in node.arguments)
+    if node.given is not None:
+        inside += rf" \,\middle|\, {tex(node.given)}"
+    name = template if template and not places else _tex_function(node.function)
+    return rf"{name}\left({inside}\right)"
+
+
+def _tex_function(name: str) -> str:
+    if name in _GREEK_NAMES or len(name) == 1:
+        return _tex_name(name)
+    return rf"\operatorname{{{name.replace('_', ' ')}}}"
+
+
+def _tex_name(name: str) -> str:
+    head, *lowered = name.split("_")
+    letter = (
+        f"\\{head}" if head in _GREEK_NAMES else head if len(head) == 1 else rf"\mathrm{{{head}}}"
+    )
+    # TeX has no command for the Greek letters that look like Latin ones.
+    letter = {"\\omicron": "o"}.get(letter, letter)
+    inside = "".join(f"\\{part} " if part in _GREEK_NAMES else part for part in lowered)
+    return f"{letter}_{{{inside}}}" if lowered else letter
+
+
+def _tex_number(value: Fraction) -> tuple[str, int]:
+    if value.denominator == 1:
+        return str(value.numerator), _ATOM if value >= 0 else _SUM
+    decimal = f"{float(value):.12g}"
+    if Fraction(decimal) == value and "e" not in decimal:
+        return decimal, _ATOM if value >= 0 else _SUM
+    if Fraction(decimal) == value:
+        mantissa, exponent = decimal.split("e")
+        return rf"{mantissa}\cdot 10^{{{int(exponent)}}}", _PRODUCT
+    return rf"\frac{{{value.numerator}}}{{{value.denominator}}}", _PRODUCT

@@ -1,0 +1,256 @@
+"""What a formula comes to in ball arithmetic: the evaluator behind every proof by intervals.
+
+It mirrors `float`, entry by entry, on lists of balls. A statement comes out True, False or
+None: None means that the balls are too wide to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from heedful.claims import balls
+from heedful.claims.balls import (
+    Ball,
+    Enclosure,
+    NotEnclosed,
+    add,
+    each,
+    flatten,
+    multiply,
+    negated,
+    number,
+    scalar,
+    transpose,
+)
+from heedful.claims.evaluate import Setting, TreeEvaluator
+from heedful.claims.functions import FUNCTIONS, Function
+from heedful.claims.language.tree import (
+    Binary,
+    Call,
+    Compare,
+    Entry,
+    Expression,
+    ForAll,
+    Logic,
+    Name,
+    Number,
+    Unary,
+)
+from heedful.errors import FormulaError
+
+LARGEST_POWER = 64
+"""Whole exponents up to here are multiplied out, so that the base may be negative."""
+
+
+@dataclass(frozen=True)
+class BallWorld(Setting[Enclosure]):
+    """One case, or a whole box of cases, with every symbol enclosed."""
+
+    scale: Ball = field(default_factory=lambda: Ball.exact(1))
+    """What multiplies k·q."""
+
+
+class BallEvaluator(TreeEvaluator[Enclosure]):
+    """Evaluates formulas in one ball world."""
+
+    world: BallWorld
+
+    def __init__(self, world: BallWorld) -> None:
+        self.world = world
+
+    def truth(self, node: Expression) -> bool | None:
+        """Return whether a statement holds everywhere (True), nowhere (False), or None."""
+        match node:
+            case Compare():
+                return self._compare(node)
+            case Logic(operator, left, right):
+                return _join(operator, self.truth(left), lambda: self.truth(right))
+            case Unary("not", operand):
+                inner = self.truth(operand)
+                return None if inner is None else not inner
+            case ForAll():
+                return self._for_all(node)
+        raise NotEnclosed("a statement of another kind")
+
+    def value(self, node: Expression) -> Enclosure:
+        """Return the enclosure of an expression."""
+        match node:
+            case Number(value):
+                return scalar(value)
+            case Name(text):
+                try:
+                    return self.name(text)
+                except FormulaError:
+                    raise NotEnclosed(f"the name {text}") from None
+            case Entry():
+                return self.entry(node, "an entry")
+            case Unary("-", operand):
+                return negated(self.value(operand))
+            case Unary("T", operand):
+                return transpose(self.value(operand))
+            case Binary(operator, left, right):
+                return self._binary(operator, self.value(left), self.value(right))
+            case Call() if node.function in FUNCTIONS:
+                return self._call(FUNCTIONS[node.function], node)
+        raise NotEnclosed("a statement where a value was expected")
+
+    def apply(self, name: str, *arguments: Any) -> Any:
+        """Apply a function of the language to arguments that have been enclosed."""
+        function = FUNCTIONS[name]
+        setting = (self,) if function.in_world else ()
+        return function.in_balls(*setting, *arguments)
+
+    def expectation(self, call: Call) -> Enclosure:
+        """Enclose E(x): only where the noise is cut into cells."""
+        raise NotEnclosed(f"{call.function} outside of cells")
+
+    def variance(self, call: Call) -> Enclosure:
+        """Enclose var(x): only where the noise is cut into cells."""
+        raise NotEnclosed(f"{call.function} outside of cells")
+
+    def probability(self, call: Call) -> Enclosure:
+        """Enclose P(event): only where the noise is cut into cells."""
+        raise NotEnclosed(f"{call.function} outside of cells")
+
+    def constant(self, text: str) -> Enclosure | None:
+        """Return pi or e."""
+        if text == "pi":
+            return Enclosure(Ball(arb.pi()), "scalar")
+        return Enclosure(Ball(arb.const_e()), "scalar") if text == "e" else None
+
+    def whole_number(self, number: int) -> Enclosure:
+        """Return a whole number as an enclosure."""
+        return scalar(number)
+
+    def as_whole(self, value: Enclosure, what: str) -> int:
+        """Return an enclosure as the whole number it surely is."""
+        return balls.whole(value)
+
+    def size(self, value: Enclosure) -> int | None:
+        """Return how many members an enclosure has."""
+        return None if value.kind == "scalar" else len(value.entries)
+
+    def limit(self, node: Expression) -> float | None:
+        """Return what the bound of an index comes to."""
+        try:
+            return float(balls.whole(self.value(node)))
+        except NotEnclosed:
+            return None
+
+    def meets(self, condition: Expression) -> bool:
+        """Tell whether bound indices surely meet a condition."""
+        return self.truth(condition) is True
+
+    def member(self, family: Enclosure, position: int, text: str) -> Enclosure:
+        """Return one entry of a vector or row of a matrix."""
+        return balls.member(family, position)
+
+    def _binary(self, operator: str, left: Enclosure, right: Enclosure) -> Enclosure:
+        if operator == "+":
+            return add(left, right)
+        if operator == "-":
+            return add(left, negated(right))
+        if operator == "*":
+            return multiply(left, right)
+        if operator == "/":
+            return each(left, lambda x: x / right.entries)
+        if left.kind != "scalar" or right.kind != "scalar":
+            raise NotEnclosed("a power of something that is no scalar")
+        base, exponent = left.entries.flat(), right.entries.flat()
+        if exponent.is_integer() and abs(exponent) < LARGEST_POWER:
+            return Enclosure(Ball(base ** int(exponent.unique_fmpz())), "scalar")
+        if not base > 0:
+            raise NotEnclosed("a fractional power of what may be negative")
+        return Enclosure(Ball(base**exponent), "scalar")
+
+    def _call(self, function: Function, node: Call) -> Enclosure:
+        enclosure: Enclosure
+        if function.kind == "statistic":
+            enclosure = function.in_balls(self, node)
+        elif function.kind == "binder":
+            enclosure = self._fold(function, node)
+        else:
+            enclosure = self.apply(node.function, *self.arguments(function, node))
+        return enclosure
+
+    def _fold(self, function: Function, node: Call) -> Enclosure:
+        try:
+            parts = self.parts(node)
+        except FormulaError as error:
+            raise NotEnclosed(error.problem) from None
+        if not parts and function.empty is not None:
+            return scalar(function.empty)
+        if not parts:
+            raise NotEnclosed("a fold over nothing")
+        if len(node.arguments) == 1:
+            return Enclosure(function.in_balls(list(flatten(parts[0]))), "scalar")
+        folded = _entry_by_entry(function, [part.entries for part in parts])
+        return Enclosure(folded, parts[0].kind, parts[0].formal)
+
+    def _for_all(self, node: ForAll) -> bool | None:
+        verdict: bool | None = True
+        try:
+            for inner in self.cases(node.indices, node.condition, node.body):
+                part = inner.truth(node.body)
+                if part is False:
+                    return False
+                verdict = None if part is None else verdict
+        except FormulaError as error:
+            raise NotEnclosed(error.problem) from None
+        return verdict
+
+    def _compare(self, node: Compare) -> bool | None:
+        left, right = self.value(node.left), self.value(node.right)
+        if node.operator in ("<", "<="):
+            return balls.compare(number(left), number(right), node.operator)
+        if node.operator in (">", ">="):
+            operator = "<" if node.operator == ">" else "<="
+            return balls.compare(number(right), number(left), operator)
+        difference = add(left, negated(right))
+        if node.operator == "~":
+            within = (
+                Ball.exact(Fraction(str(self.world.tolerance)))
+                if node.within is None
+                else number(self.value(node.within))
+            )
+            return balls.compare(balls.distance(difference, right), within, "<=")
+        flat = list(flatten(difference))
+        if all(entry.is_zero() for entry in flat):
+            return node.operator == "="
+        if any(_never_zero(entry) for entry in flat):
+            return node.operator == "!="
+        return None
+
+
+def _entry_by_entry(function: Function, parts: list[Any]) -> Any:
+    """Fold scalars, or vectors and matrices of one shape, entry by entry."""
+    if isinstance(parts[0], Ball):
+        return function.in_balls(parts)
+    if len({len(part) for part in parts}) != 1:
+        raise NotEnclosed("shapes that do not fit")
+    return [_entry_by_entry(function, list(group)) for group in zip(*parts, strict=True)]
+
+
+def _never_zero(entry: Ball) -> bool:
+    try:
+        return not entry.flat().contains(arb(0))
+    except NotEnclosed:
+        return False
+
+
+def _join(operator: str, left: bool | None, right: Callable[[], bool | None]) -> bool | None:
+    if operator == "implies":
+        left = None if left is None else not left
+        operator = "or"
+    absorbing = operator == "or"
+    if left is absorbing:
+        return absorbing
+    second = right()
+    if second is absorbing:
+        return absorbing
+    return None if left is None or second is None else second

@@ -1,0 +1,262 @@
+"""What a formula comes to in one world, in float64, over all its draws at once.
+
+A world is one concrete case: every symbol has a value. Names resolve to bound indices, to
+symbols, or to members of a family: `k_a` is row a of the keys, `alpha_i` entry i of α,
+`x_2` the second vector of the sequence (members count from 1, as in the equations).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from heedful.claims import values
+from heedful.claims.evaluate import Setting, TreeEvaluator
+from heedful.claims.functions import FUNCTIONS, Function
+from heedful.claims.language.notation import show
+from heedful.claims.language.tree import (
+    Binary,
+    Call,
+    Compare,
+    Entry,
+    Expression,
+    ForAll,
+    Logic,
+    Name,
+    Number,
+    Unary,
+)
+from heedful.claims.values import (
+    OPERATORS,
+    Kind,
+    NoValueError,
+    Truth,
+    Value,
+    multiply,
+    not_linear,
+    scalar,
+    transpose,
+)
+from heedful.errors import FormulaError
+
+CONSTANTS = {"pi": scalar(math.pi), "e": scalar(math.e), "infinity": scalar(math.inf)}
+
+
+@dataclass(frozen=True)
+class World(Setting[Value]):
+    """One concrete case: every symbol, family and index with its value."""
+
+    scale: float = 1.0
+    """What multiplies k·q."""
+    weights: Any = None
+    """Weights of the draws, when they are nodes of a quadrature; None: all alike."""
+
+
+class Evaluator(TreeEvaluator[Value]):
+    """Evaluates formulas in one world."""
+
+    world: World
+    exhaustive = False
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def value(self, node: Expression) -> Value:
+        """Return what an expression comes to, or say which part of it cannot be."""
+        try:
+            result = self._value(node)
+        except FormulaError as error:
+            raise node.locate(error) from None
+        single = result.array.size == 1  # most are, and math is ten times as quick
+        finite = math.isfinite(result.array.item()) if single else np.isfinite(result.array).all()
+        if not finite and not (isinstance(node, Name) and node.text == "infinity"):
+            problem = f"{show(node)} is not a finite number"
+            raise node.locate(NoValueError("formula", problem, expected="finite numbers"))
+        return result
+
+    def truth(self, node: Expression) -> Truth:
+        """Return whether a statement holds, draw by draw."""
+        match node:
+            case Compare():
+                return self._compare(node)
+            case Logic(operator, left, right):
+                return self._logic(operator, left, right)
+            case Unary("not", operand):
+                inner = self.truth(operand)
+                return Truth(~inner.holds, -inner.gap, inner.left, inner.right)
+            case ForAll():
+                return self._for_all(node)
+            case Call(function) if function in FUNCTIONS:
+                holds = self._call(node)
+                if isinstance(holds, Truth):
+                    return holds
+        raise node.error(
+            f"{show(node)} is not a statement", expected="a relation such as alpha_a >= 0.9"
+        )
+
+    def apply(self, name: str, *arguments: Any) -> Any:
+        """Apply a function of the language to arguments that have been evaluated."""
+        function = FUNCTIONS[name]
+        if not function.linear and any(
+            isinstance(argument, Value) and argument.formal for argument in arguments
+        ):
+            raise not_linear(name)
+        setting = (self,) if function.in_world else ()
+        return function.in_floats(*setting, *arguments)
+
+    def draw_weights(self, given: Expression | None) -> Any:
+        """Return the weight of every draw, or its share among those that meet a condition."""
+        world = self.world
+        known = (*world.symbols.values(), *world.families.values())
+        count = max((len(value.array) for value in known), default=1)
+        weights = np.full(count, 1.0 / count) if world.weights is None else world.weights
+        if given is None:
+            return weights
+        holds = np.broadcast_to(self.truth(given).holds, weights.shape)
+        total = float(np.sum(weights * holds))
+        if total <= 0:
+            raise FormulaError(
+                "formula",
+                f"the condition {show(given)} never holds",
+                expected="a condition with some probability",
+            )
+        return weights * holds / total
+
+    def constant(self, text: str) -> Value | None:
+        """Return pi, e or infinity."""
+        return CONSTANTS.get(text)
+
+    def whole_number(self, number: int) -> Value:
+        """Return a whole number as a value."""
+        return scalar(number)
+
+    def as_whole(self, value: Value, what: str) -> int:
+        """Return a value as a whole number."""
+        return values.whole(value, what)
+
+    def size(self, value: Value) -> int | None:
+        """Return how many members a value has."""
+        return None if value.kind == "scalar" else value.shape[0]
+
+    def limit(self, node: Expression) -> float | None:
+        """Return what the bound of an index comes to."""
+        try:
+            return float(self.value(node).array.flat[0])
+        except FormulaError:
+            return None
+
+    def meets(self, condition: Expression) -> bool:
+        """Tell whether bound indices meet a condition in all draws."""
+        return bool(np.all(self.truth(condition).holds))
+
+    def member(self, family: Value, position: int, text: str) -> Value:
+        """Return one entry of a vector or row of a matrix."""
+        if family.kind == "scalar":
+            raise FormulaError(
+                "formula",
+                f"{text!r} is a member of a scalar",
+                expected="a vector, a matrix or a family",
+            )
+        if not 0 <= position < family.shape[0]:
+            raise FormulaError(
+                "formula", f"{text!r} does not exist", expected=f"members 1 to {family.shape[0]}"
+            )
+        kind: Kind = "scalar" if family.kind in ("vector", "row") else "vector"
+        if family.formal and kind == "scalar":
+            raise not_linear("an entry")
+        return Value(family.array[:, position], kind, family.formal)
+
+    def _value(self, node: Expression) -> Value:
+        match node:
+            case Number(value):
+                return scalar(float(value))
+            case Name(text):
+                return self.name(text)
+            case Entry():
+                return self.entry(node, show(node))
+            case Unary("-", operand):
+                return multiply(scalar(-1.0), self.value(operand))
+            case Unary("T", operand):
+                return transpose(self.value(operand))
+            case Binary(_, left, right):
+                return self._operation(node, self.value(left), self.value(right))
+            case Call():
+                result = self._call(node)
+                if isinstance(result, Value):
+                    return result
+        raise node.error(f"{show(node)} is a statement where a value was expected")
+
+    def _operation(self, node: Binary, left: Value, right: Value) -> Value:
+        try:
+            return OPERATORS[node.operator](left, right)
+        except FormulaError as error:
+            raise type(error)(
+                "formula",
+                f"{error.problem} in {show(node)}",
+                expected=error.expected,
+                way_out=error.way_out,
+            ) from None
+
+    def _call(self, node: Call) -> Any:
+        function = FUNCTIONS.get(node.function)
+        if function is None:
+            raise FormulaError("formula", f"{node.function} is not available here")
+        if function.kind == "binder":
+            return self._fold(function, node)
+        if function.kind == "statistic":
+            return function.in_floats(self, node)
+        return self.apply(node.function, *self.arguments(function, node))
+
+    def _fold(self, function: Function, node: Call) -> Value:
+        parts = self.parts(node)
+        if not parts and function.empty is not None:
+            return scalar(function.empty)
+        if not parts:
+            raise FormulaError(
+                "formula", f"{show(node)} runs over nothing", expected="at least one member"
+            )
+        if len(node.arguments) == 1:
+            x = parts[0]
+            if x.formal:
+                raise not_linear(function.name)
+            flat = x.array.reshape(len(x.array), -1)
+            return Value(function.in_floats(flat, 1), "scalar")
+        if not function.linear and any(part.formal for part in parts):
+            raise not_linear(function.name)
+        draws = max(len(part.array) for part in parts)
+        wide = [np.broadcast_to(part.array, (draws, *part.shape)) for part in parts]
+        return Value(function.in_floats(np.stack(wide), 0), parts[0].kind, parts[0].formal)
+
+    def _compare(self, node: Compare) -> Truth:
+        within = self.world.tolerance
+        if node.within is not None:
+            within = float(self.value(node.within).array.flat[0])
+        left, right = self.value(node.left), self.value(node.right)
+        try:
+            return values.related(node.operator, left, right, within)
+        except FormulaError as error:
+            raise node.locate(error) from None
+
+    def _logic(self, operator: str, left: Expression, right: Expression) -> Truth:
+        first = self.truth(left)
+        if operator == "implies":
+            met = bool(np.any(first.holds))
+            return values.implied(first, self.truth(right) if met else None)
+        join = values.both if operator == "and" else values.either
+        return join(first, self.truth(right))
+
+    def _for_all(self, node: ForAll) -> Truth:
+        worst: Truth | None = None
+        holds, gap = np.asarray([True]), np.asarray([-np.inf])
+        for inner in self.cases(node.indices, node.condition, node.body):
+            truth = inner.truth(node.body)
+            holds = holds & truth.holds
+            gap = np.maximum(gap, truth.gap)
+            if worst is None or float(np.max(truth.gap)) > float(np.max(worst.gap)):
+                worst = truth
+        if worst is None:
+            return Truth(holds, np.asarray([-1.0]))
+        return Truth(holds, gap, worst.left, worst.right)

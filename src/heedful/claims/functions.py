@@ -1,0 +1,1099 @@
+"""The functions of the formula language: one entry each, with all that is known of it.
+
+An entry says how the function is written, what it gives in words, and what it means in three
+arithmetics: float64 over all draws at once (`floats`), balls for proofs (`balls`), and SymPy's
+letters for identities (`letters`). Where there is no meaning the entry says why (`Missing`).
+It also says how the function is typeset, and which permutations pass through it.
+
+The parser, the evaluators, the algebra, the typesetting, the documentation and the error
+messages all read this table: a new function is one `_define` here, and its test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from flint import arb
+from scipy.special import expit, ndtr
+
+from heedful.attention.design.vertices import certify
+from heedful.attention.operation import softmax as softmax_of
+from heedful.claims import balls
+from heedful.claims.balls import Ball, Enclosure, NotEnclosed, each, flatten, inner, lift
+from heedful.claims.values import (
+    Kind,
+    NoValueError,
+    Truth,
+    Value,
+    add,
+    constant,
+    formal_size,
+    multiply,
+    scalar,
+    transpose,
+    whole,
+)
+from heedful.errors import FormulaError
+
+if TYPE_CHECKING:
+    from heedful.claims.evaluate.ball import BallEvaluator
+    from heedful.claims.evaluate.float import Evaluator
+    from heedful.claims.evaluate.symbolic import Letters
+    from heedful.claims.language.tree import Call
+
+FunctionKind: TypeAlias = Literal["value", "statistic", "binder", "predicate"]
+"""What a call gives: a value; a number over all draws (takes `given`); a value over every
+value of an index; or a statement that is true or false by itself."""
+
+Takes: TypeAlias = Literal["values", "sizes", "members", "event"]
+"""What a meaning is called with: values of its arithmetic; whole numbers; positions of named
+members (a, b, j) from 0; an event. Statistics get the evaluator and the call itself."""
+
+Passing: TypeAlias = Literal["", "entries", "rows", "whole rows"]
+"""Which permutations pass through a function of a matrix: f(L a R) = L f(a) R because it acts on
+single entries, or on rows whatever their order; or only f(L a) = L f(a); or none."""
+
+Arity: TypeAlias = int | tuple[int, int]
+"""How many arguments: exactly, or from … to …"""
+
+MANY = 16
+"""The most arguments of a function that takes as many as one likes."""
+
+
+class NotSymbolic(Exception):  # noqa: N818 - it is an answer, not an error
+    """The formula is outside what is built in letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The statement that a function has no meaning in some arithmetic."""
+
+    why: str
+
+
+NONE = Missing("no identity is looked for through it")
+JUMPS = Missing("it jumps, and a ball does not decide on which side")
+NOT_EXACT = Missing("its −1e9 stands for −∞, and exp(−1e9) is not exactly 0")
+BY_CERTIFICATE = Missing("the convex hull is decided by a certificate of its own")
+
+Meaning: TypeAlias = Callable[..., Any] | Missing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Function:
+    """One function that formulas may call."""
+
+    written: str
+    """How it is written, one form for each number of arguments: "norm(x); norm(x, p)"."""
+    says: str
+    """What it comes to, in a line."""
+    floats: Meaning
+    """In float64, over all draws. A binder gets an array and the axis to fold."""
+    balls: Meaning
+    """In ball arithmetic. A binder gets the list of balls to fold."""
+    letters: Meaning
+    """In SymPy, whose module is the first argument. A binder gets the list of what to fold."""
+    kind: FunctionKind = "value"
+    takes: Takes = "values"
+    in_world: bool = False
+    """Whether it depends on the setting too: its meanings get the evaluator first."""
+    linear: bool = False
+    """Whether it is determined for combinations of arbitrary values v_i."""
+    passing: Passing = ""
+    empty: int | None = None
+    """What a binder over nothing comes to; None: it has no value."""
+    of_two: bool = False
+    """Whether a binder also takes two plain values: max(x, y)."""
+    also_name: bool = False
+    """Whether its name may also stand alone for a value: P X, X + Phi."""
+    tex: str = ""
+    r"""Its name in TeX (`\exp`), or a template in which #1 is the first argument and #(1) the
+    same in brackets unless it is a product; nothing for \operatorname."""
+
+    @cached_property
+    def forms(self) -> tuple[str, ...]:
+        """How it is written, one for each number of arguments."""
+        return tuple(self.written.split("; "))
+
+    @cached_property
+    def name(self) -> str:
+        """The name by which formulas call it."""
+        return self.written.partition("(")[0]
+
+    @cached_property
+    def least(self) -> int:
+        """The smallest number of arguments; dots stand for none or more."""
+        return min(form.count(",") + 1 for form in self.forms) - int("..." in self.written)
+
+    @cached_property
+    def most(self) -> int:
+        """The largest number of arguments."""
+        return MANY if "..." in self.written else max(form.count(",") + 1 for form in self.forms)
+
+    @property
+    def arity(self) -> str:
+        """The number of arguments in words."""
+        if self.least == self.most:
+            return f"{self.least} argument{'s' if self.least != 1 else ''}"
+        if self.most >= MANY:
+            return f"{self.least} or more arguments"
+        between = "or" if self.most == self.least + 1 else "to"
+        return f"{self.least} {between} {self.most} arguments"
+
+    def in_floats(self, *arguments: Any) -> Any:
+        """Apply the meaning in float64."""
+        if isinstance(self.floats, Missing):
+            raise FormulaError("formula", f"{self.name} is not available here: {self.floats.why}")
+        return self.floats(*arguments)
+
+    def in_balls(self, *arguments: Any) -> Any:
+        """Apply the meaning in balls."""
+        if isinstance(self.balls, Missing):
+            raise NotEnclosed(f"the function {self.name}: {self.balls.why}")
+        return self.balls(*arguments)
+
+    def in_letters(self, *arguments: Any) -> Any:
+        """Apply the meaning in letters."""
+        if isinstance(self.letters, Missing):
+            raise NotSymbolic(f"the function {self.name}: {self.letters.why}")
+        return self.letters(*arguments)
+
+
+_table: dict[str, Function] = {}
+
+FUNCTIONS: Mapping[str, Function] = MappingProxyType(_table)
+"""Every built-in function by name."""
+
+
+def describe_functions() -> tuple[tuple[str, str, str], ...]:
+    """Return the rows of the reference table: how it is written, its kind, what it gives.
+
+    >>> describe_functions()[0]
+    ('exp(x)', 'value', 'e to the power x, entry by entry')
+    """
+    return tuple((", ".join(f.forms), f.kind, f.says) for f in FUNCTIONS.values())
+
+
+def declared(name: str, arity: Arity) -> Function:
+    """Return the entry of a function that a sheet defines; it is written out before it is used."""
+    least, most = (arity, arity) if isinstance(arity, int) else arity
+    names = [f"x{place + 1}" for place in range(most)] if most > 1 else ["x"]
+    forms = [f"{name}({', '.join(names[:count])})" for count in range(least, most + 1)]
+    expanded = Missing("a sheet defines it")
+    return Function(
+        written="; ".join(reversed(forms)),
+        says="defined by the sheet",
+        floats=expanded,
+        balls=expanded,
+        letters=expanded,
+    )
+
+
+def _define(written: str, says: str, **fields: Any) -> None:
+    """Enter a function into the table; the docstrings of `Function` say what each field means."""
+    function = Function(written=written, says=says, **fields)
+    _table[function.name] = function
+
+
+# What many entries share ---------------------------------------------------------------------
+
+
+def _entrywise(
+    written: str,
+    says: str,
+    floats: Callable[[Any], Any],
+    of_ball: Callable[[Any], Any] | Missing,
+    in_sympy: str | Missing,
+    tex: str = "",
+    **fields: Any,
+) -> None:
+    """Define a function of single entries: of an array, of an arb or a ball, by name in SymPy."""
+
+    def on_values(x: Value) -> Value:
+        with np.errstate(all="ignore"):
+            return Value(floats(x.array), x.kind)
+
+    def on_letters(sympy: Any, x: Any) -> Any:
+        if isinstance(x, sympy.MatrixBase):
+            raise NotSymbolic("a function of every entry")
+        return getattr(sympy, str(in_sympy))(x)
+
+    on_enclosures: Meaning = JUMPS
+    if not isinstance(of_ball, Missing):
+        # exp speaks of every β of a ball's span at once; the others need its flat hull.
+        lifted = of_ball if of_ball is balls.exponential else balls.entrywise(of_ball)
+        on_enclosures = lambda x: each(x, lifted)  # noqa: E731
+    _define(
+        written,
+        says,
+        floats=on_values,
+        balls=on_enclosures,
+        letters=in_sympy if isinstance(in_sympy, Missing) else on_letters,
+        passing="entries",
+        tex=tex,
+        **fields,
+    )
+
+
+def _constant(written: str, says: str, array: Callable[..., Any], **fields: Any) -> None:
+    """Define a constant array of given sizes; its entries are exact in every arithmetic."""
+
+    @cache  # every world needs the same few; nobody changes entries in place
+    def in_balls(*sizes: int) -> Enclosure:
+        return lift(array(*sizes))
+
+    def in_letters(sympy: Any, *sizes: int) -> Any:
+        return sympy.Matrix(array(*sizes).astype(int))
+
+    _define(
+        written,
+        says,
+        takes="sizes",
+        floats=lambda *sizes: constant(array(*sizes)),
+        **{"balls": in_balls, "letters": in_letters, **fields},
+    )
+
+
+def _number(ball: Any) -> Enclosure:
+    """Return an arb or a ball as the enclosure of a scalar."""
+    return Enclosure(ball if isinstance(ball, Ball) else Ball(ball), "scalar")
+
+
+def _as(x: Value, kind: Kind) -> Value:
+    if x.kind == kind:
+        return x
+    if {x.kind, kind} == {"vector", "row"}:
+        return transpose(x)
+    raise FormulaError("formula", f"has a {x.describe()}", expected=f"a {kind} was expected")
+
+
+def _square(x: Value) -> Value:
+    if x.kind != "matrix" or x.shape[0] != x.shape[1]:
+        raise FormulaError("formula", f"has a {x.describe()}", expected="a square matrix")
+    return x
+
+
+def _steps(to: Callable[[float], float]) -> Callable[[Any], Any]:
+    """Lift a rounding to balls: exact where the whole ball rounds to one number."""
+
+    def apply(x: Any) -> Any:
+        low = to(math.nextafter(float(x.lower()), -math.inf))
+        high = to(math.nextafter(float(x.upper()), math.inf))
+        if low != high:
+            raise NotEnclosed("a rounding that the ball does not decide")
+        return arb(low)
+
+    return apply
+
+
+# Functions of single entries -----------------------------------------------------------------
+
+_entrywise("exp(x)", "e to the power x, entry by entry", np.exp, balls.exponential, "exp", r"\exp")
+_entrywise("ln(x)", "natural logarithm, entry by entry", np.log, arb.log, "log", r"\ln")
+_entrywise("log(x)", "natural logarithm, the same as ln", np.log, arb.log, "log", r"\log")
+_entrywise(
+    "sqrt(x)", "square root, entry by entry; also √x", np.sqrt, arb.sqrt, "sqrt", r"\sqrt{#1}"
+)
+_entrywise(
+    "abs(x)", "absolute value, entry by entry; also |x|", np.abs, abs, NONE, r"\left|#1\right|"
+)
+_entrywise("sin(x)", "sine of an angle in radians", np.sin, arb.sin, "sin", r"\sin")
+_entrywise("cos(x)", "cosine of an angle in radians", np.cos, arb.cos, "cos", r"\cos")
+_entrywise("tanh(x)", "hyperbolic tangent, entry by entry", np.tanh, arb.tanh, "tanh", r"\tanh")
+_entrywise(
+    "sigmoid(x)",
+    "1 / (1 + exp(-x)), entry by entry",
+    expit,
+    lambda x: arb(1) / (arb(1) + (-x).exp()),
+    NONE,
+)
+_entrywise(
+    "relu(x)",
+    "the larger of x and 0, entry by entry",
+    lambda array: np.maximum(array, 0.0),
+    lambda x: x.max(arb(0)),
+    NONE,
+)
+_entrywise("sign(x)", "-1, 0 or 1, entry by entry", np.sign, JUMPS, NONE)
+_entrywise("floor(x)", "the largest whole number not above x", np.floor, _steps(math.floor), NONE)
+
+
+# Softmax, norms and distributions ------------------------------------------------------------
+
+
+def _softmax(x: Value) -> Value:
+    return Value(softmax_of(x.array), x.kind)
+
+
+def _softmax_balls(x: Enclosure) -> Enclosure:
+    if x.kind == "matrix":
+        return Enclosure([balls.softmax(row) for row in x.entries], x.kind)
+    return Enclosure(balls.softmax(x.entries), x.kind)
+
+
+def _softmax_letters(sympy: Any, logits: Any) -> Any:
+    rows, columns = logits.shape
+    if columns == 1:
+        powers = [sympy.exp(entry) for entry in logits]
+        return sympy.Matrix(powers) / sum(powers)
+    made = sympy.zeros(rows, columns)
+    for row in range(rows):
+        powers = [sympy.exp(entry) for entry in logits[row, :]]
+        made[row, :] = sympy.Matrix([powers]) / sum(powers)
+    return made
+
+
+for _written, _says in (
+    ("softmax(x)", "exp(x) scaled to sum to 1; of a matrix, each row"),
+    ("softmax_rows(A)", "softmax of each row of a matrix"),
+):
+    _define(
+        _written,
+        _says,
+        floats=_softmax,
+        balls=_softmax_balls,
+        letters=_softmax_letters,
+        passing="rows",
+    )
+
+
+def _norm(x: Value, p: Value | None = None) -> Value:
+    """‖x‖, or the p-norm; Frobenius for matrices.
+
+    Of a combination of arbitrary values it is the largest norm that values of norm and mutual
+    distance at most 1 can give it.
+    """
+    flat = x.array.reshape(len(x.array), -1)
+    if x.formal:
+        return Value(formal_size(flat), "scalar")
+    order = 2.0 if p is None else float(p.array.flat[0])
+    if order == 2.0:
+        size = np.sqrt((flat**2).sum(axis=1))
+    elif np.isinf(order):
+        size = np.abs(flat).max(axis=1)
+    elif order >= 1.0:
+        size = (np.abs(flat) ** order).sum(axis=1) ** (1.0 / order)
+    else:
+        raise FormulaError("formula", f"norm with p = {order:g}", expected="p ≥ 1")
+    return Value(size, "scalar")
+
+
+def _norm_balls(x: Enclosure, p: Enclosure | None = None) -> Enclosure:
+    order = 2 if p is None else p.entries.flat()
+    flat = [entry.flat() for entry in flatten(x)]
+    if x.formal:
+        return _number(balls.formal_size(flat))
+    if order == 2:
+        return _number(sum((entry * entry for entry in flat), arb(0)).nonnegative_part().sqrt())
+    if order == 1:
+        return _number(sum((abs(entry) for entry in flat), arb(0)))
+    raise NotEnclosed("a norm of another order")
+
+
+def _norm_letters(sympy: Any, x: Any, p: Any = None) -> Any:
+    if p is not None:
+        raise NotSymbolic("a norm of another order")
+    return sympy.sqrt(sum(entry**2 for entry in x))
+
+
+_define(
+    "norm(x); norm(x, p)",
+    "Euclidean (Frobenius) norm, or the p-norm; also ‖x‖, ‖x‖_p",
+    floats=_norm,
+    balls=_norm_balls,
+    letters=_norm_letters,
+    linear=True,
+    tex=r"\left\|#1\right\|",
+)
+
+
+def _entropy(p: Value) -> Value:
+    with np.errstate(all="ignore"):
+        terms = np.where(p.array > 0, p.array * np.log(np.where(p.array > 0, p.array, 1.0)), 0.0)
+    return Value(-terms.sum(axis=-1), "scalar" if p.kind != "matrix" else "vector")
+
+
+def _entropy_balls(p: Enclosure) -> Enclosure:
+    return _number(balls.total([Ball(balls.entropy_term(entry.flat())) for entry in p.entries]))
+
+
+_define(
+    "entropy(p)",
+    "-Σ p ln p of a vector, in nats",
+    floats=_entropy,
+    balls=_entropy_balls,
+    letters=NONE,
+)
+
+_define(
+    "mean(x)",
+    "the average of the entries of a vector",
+    floats=lambda x: Value(x.array.reshape(len(x.array), -1).mean(axis=1), "scalar"),
+    balls=lambda x: _number(
+        balls.total(entries := list(flatten(x))) * Ball.exact(Fraction(1, len(entries)))
+    ),
+    letters=NONE,
+)
+_define(
+    "argmax(x)",
+    "which entry is largest, counted from 1",
+    floats=lambda x: Value(np.argmax(x.array, axis=-1).astype(float) + 1.0, "scalar"),
+    balls=JUMPS,
+    letters=NONE,
+)
+
+
+# Matrices and vectors ------------------------------------------------------------------------
+
+_define(
+    "transpose(A)",
+    "the transpose; also A^T",
+    floats=transpose,
+    balls=balls.transpose,
+    letters=NONE,
+    linear=True,
+)
+_define(
+    "trace(A)",
+    "the sum of the diagonal",
+    floats=lambda x: Value(np.trace(_square(x).array, axis1=1, axis2=2), "scalar"),
+    balls=Missing("not written yet"),
+    letters=NONE,
+)
+_define(
+    "rank(A)",
+    "the rank of a matrix",
+    floats=lambda x: Value(np.linalg.matrix_rank(_as(x, "matrix").array).astype(float), "scalar"),
+    balls=JUMPS,
+    letters=NONE,
+)
+_define(
+    "det(A)",
+    "the determinant of a matrix",
+    floats=lambda x: Value(np.linalg.det(_square(x).array), "scalar"),
+    balls=Missing("not written yet"),
+    letters=NONE,
+    tex=r"\det",
+)
+
+
+def _inverse(x: Value) -> Value:
+    try:
+        return Value(np.linalg.inv(_square(x).array), "matrix")
+    except np.linalg.LinAlgError:
+        raise NoValueError("formula", "inverts a singular matrix") from None
+
+
+_define(
+    "inv(A)",
+    "the inverse of a matrix; also A^-1",
+    floats=_inverse,
+    balls=Missing("not written yet"),
+    letters=NONE,
+)
+
+
+def _diagonal(x: Value) -> Value:
+    if x.kind == "matrix":
+        return Value(np.diagonal(x.array, axis1=1, axis2=2).copy(), "vector")
+    return Value(x.array[:, :, None] * np.eye(x.shape[0])[None], "matrix")
+
+
+_define(
+    "diag(x)",
+    "the matrix with x on its diagonal; of a matrix, its diagonal",
+    floats=_diagonal,
+    balls=Missing("not written yet"),
+    letters=NONE,
+)
+_define(
+    "outer(x, y)",
+    "the matrix x y^T",
+    floats=lambda x, y: multiply(_as(x, "vector"), _as(y, "row")),
+    balls=lambda x, y: balls.multiply(Enclosure(x.entries, "vector"), Enclosure(y.entries, "row")),
+    letters=lambda sympy, x, y: x * y.T,
+)
+_define(
+    "dot(x, y)",
+    "the inner product x^T y",
+    floats=lambda x, y: multiply(_as(x, "row"), _as(y, "vector")),
+    balls=lambda x, y: _number(inner(x.entries, y.entries)),
+    letters=lambda sympy, x, y: (x.T * y)[0, 0],
+)
+
+
+def _hadamard(x: Value, y: Value) -> Value:
+    if x.kind != y.kind or x.shape != y.shape:
+        raise FormulaError(
+            "formula",
+            f"hadamard of a {x.describe()} and a {y.describe()}",
+            expected="the same shape",
+        )
+    return Value(x.array * y.array, x.kind)
+
+
+_define(
+    "hadamard(x, y)",
+    "the product entry by entry",
+    floats=_hadamard,
+    balls=lambda x, y: Enclosure(balls.paired(x.entries, y.entries, lambda a, b: a * b), x.kind),
+    letters=NONE,
+)
+_constant("ones(n); ones(m, n)", "a vector, or a matrix, of ones", lambda *sizes: np.ones(sizes))
+_constant(
+    "zeros(n); zeros(m, n)", "a vector, or a matrix, of zeros", lambda *sizes: np.zeros(sizes)
+)
+_constant("eye(n)", "the n by n identity matrix", lambda size: np.eye(size))
+
+
+def _unit_vector(position: int, size: int) -> Any:
+    if not 1 <= position <= size:
+        raise FormulaError("formula", f"onehot({position}, {size})", expected="1 ≤ position ≤ size")
+    return np.eye(size)[position - 1]
+
+
+_constant(
+    "onehot(i, n)",
+    "the unit vector of length n with a 1 at entry i, from 1",
+    _unit_vector,
+)
+
+
+def _together(parts: Sequence[Value]) -> list[Any]:
+    """Return the arrays of some values, each with as many draws as the one that has most."""
+    draws = max(len(part.array) for part in parts)
+    return [np.broadcast_to(part.array, (draws, *part.shape)) for part in parts]
+
+
+def _concat(*parts: Value) -> Value:
+    vectors = [
+        Value(part.array[:, None], "vector") if part.kind == "scalar" else _as(part, "vector")
+        for part in parts
+    ]
+    return Value(np.concatenate(_together(vectors), axis=1), "vector")
+
+
+_define(
+    "concat(x, y, ...)",
+    "vectors joined end to end; matrices side by side",
+    floats=_concat,
+    balls=lambda *parts: Enclosure([entry for part in parts for entry in flatten(part)], "vector"),
+    letters=lambda sympy, *parts: sympy.Matrix(parts),
+)
+
+
+def _stack(*parts: Value) -> Value:
+    if len({part.shape for part in parts}) != 1:
+        raise FormulaError(
+            "formula", "stack of vectors of different lengths", expected="one length"
+        )
+    return Value(np.stack(_together([_as(part, "vector") for part in parts]), axis=1), "matrix")
+
+
+for _written, _says in (
+    (
+        "stack(x, y, ...)",
+        "vectors as the rows of a matrix; matrices one above another",
+    ),
+    ("rows(x, y, ...)", "the matrix with these vectors as its rows"),
+):
+    _define(
+        _written,
+        _says,
+        floats=_stack,
+        balls=lambda *parts: Enclosure([list(part.entries) for part in parts], "matrix"),
+        letters=NONE,
+    )
+
+
+# Attention and positions ---------------------------------------------------------------------
+
+
+def _weights(evaluator: Evaluator, query: Value, keys: Value | None = None) -> Value:
+    keys = evaluator.name("k") if keys is None else keys
+    if query.kind not in ("vector", "row") or keys.kind != "matrix":
+        raise FormulaError(
+            "formula",
+            f"attention of a {query.describe()} over {keys.describe()}",
+            expected="a query vector and keys as rows of a matrix",
+        )
+    if query.shape[0] != keys.shape[1]:
+        raise FormulaError(
+            "formula",
+            f"attention: the query has dimension {query.shape[0]}",
+            expected=f"the keys have dimension {keys.shape[1]}",
+        )
+    logits = np.matmul(keys.array, query.array[:, :, None])[:, :, 0] * evaluator.world.scale
+    return Value(softmax_of(logits), "vector")
+
+
+def _weights_balls(
+    evaluator: BallEvaluator, query: Enclosure, keys: Enclosure | None = None
+) -> Enclosure:
+    keys = evaluator.name("k") if keys is None else keys
+    logits = [inner(row, query.entries) * evaluator.world.scale for row in keys.entries]
+    return Enclosure(balls.softmax(logits), "vector")
+
+
+def _weights_letters(evaluator: Letters, query: Any, keys: Any = None) -> Any:
+    keys = evaluator.world.families["k"] if keys is None else keys
+    return _softmax_letters(evaluator.sympy, (keys * query) * evaluator.world.scale)
+
+
+def _attention(evaluator: Evaluator, query: Value, *more: Value) -> Value:
+    values = more[1] if len(more) > 1 else evaluator.name("v")
+    return multiply(transpose(values), _weights(evaluator, query, *more[:1]))
+
+
+def read_in_balls(
+    evaluator: BallEvaluator, alpha: Enclosure, values: Enclosure | None = None
+) -> Enclosure:
+    """Return Σ α_i v_i; the coefficients of arbitrary values are the weights themselves."""
+    own = evaluator.name("v") if values is None else values
+    if values is None and own.formal:
+        return Enclosure(alpha.entries, alpha.kind, formal=True)
+    return balls.multiply(balls.transpose(own), alpha)
+
+
+def _attention_balls(evaluator: BallEvaluator, query: Enclosure, *more: Enclosure) -> Enclosure:
+    return read_in_balls(evaluator, _weights_balls(evaluator, query, *more[:1]), *more[1:])
+
+
+def _attention_letters(evaluator: Letters, query: Any, *more: Any) -> Any:
+    values = more[1] if len(more) > 1 else evaluator.world.families["v"]
+    return values.T * _weights_letters(evaluator, query, *more[:1])
+
+
+_define(
+    "attention(q); attention(q, K); attention(q, K, V)",
+    "what a query reads: Σ α_i v_i",
+    floats=_attention,
+    balls=_attention_balls,
+    letters=_attention_letters,
+    in_world=True,
+    linear=True,
+)
+_define(
+    "weights(q); weights(q, K)",
+    "the attention weights α of a query",
+    floats=_weights,
+    balls=_weights_balls,
+    letters=_weights_letters,
+    in_world=True,
+    linear=True,
+)
+
+
+def _self_attention(evaluator: Evaluator, x: Value, *matrices: Value) -> Value:
+    keys, queries, values = (
+        multiply(x, transpose(matrices[place])) if len(matrices) > place else x
+        for place in range(3)
+    )
+    logits = multiply(multiply(scalar(evaluator.world.scale), queries), transpose(keys))
+    return multiply(_softmax(logits), values)
+
+
+_define(
+    "selfattention(X); selfattention(X, K, Q, V)",
+    "what every row of X reads from all rows",
+    floats=_self_attention,
+    balls=Missing("not written yet"),
+    letters=NONE,
+    in_world=True,
+    linear=True,
+)
+_constant(
+    "causal(T)",
+    "the mask in which position t sees positions up to t",
+    # 0 where position t may see (0 … t), −1e9 elsewhere: to be added before softmax.
+    lambda length: np.triu(np.full((length, length), -1e9), k=1),
+    balls=NOT_EXACT,
+    letters=NOT_EXACT,
+)
+_define(
+    "mass(i, ...)",
+    "the weight on a set of keys: alpha_i + …",
+    floats=lambda evaluator, *members: Value(
+        np.sum([evaluator.member(evaluator.name("alpha"), i, "alpha").array for i in members], 0),
+        "scalar",
+    ),
+    balls=lambda evaluator, *members: _number(
+        balls.total([balls.member(evaluator.name("alpha"), i).entries for i in members])
+    ),
+    letters=NONE,
+    takes="members",
+    in_world=True,
+)
+
+
+def _tv_balls(p: Enclosure, q: Enclosure) -> Enclosure:
+    difference = balls.add(p, balls.negated(q))
+    parts = [Ball(abs(entry.flat())) for entry in flatten(difference)]
+    return _number(balls.total(parts) * Ball.exact(Fraction(1, 2)))
+
+
+_define(
+    "tv(p, q)",
+    "total variation distance: Σ |p - q| / 2",
+    floats=lambda p, q: Value(np.abs(add(p, q, -1.0).array).sum(axis=-1) / 2, "scalar"),
+    balls=_tv_balls,
+    letters=NONE,
+)
+
+
+def _kl(p: Value, q: Value) -> Value:
+    inside = p.array > 0
+    if np.any(inside & (q.array <= 0)):
+        raise NoValueError("formula", "kl(p, q) is infinite", expected="q > 0 wherever p > 0")
+    ratio = np.where(inside, p.array, 1.0) / np.where(inside, q.array, 1.0)
+    return Value((np.where(inside, p.array, 0.0) * np.log(ratio)).sum(axis=-1), "scalar")
+
+
+_define(
+    "kl(p, q)",
+    "Kullback-Leibler divergence: Σ p ln(p / q), in nats",
+    floats=_kl,
+    balls=Missing("not written yet"),
+    letters=NONE,
+)
+
+
+def _layernorm(x: Value) -> Value:
+    """Centre a vector (or each row) and scale it to variance 1; no constant is added."""
+    centred = x.array - x.array.mean(axis=-1, keepdims=True)
+    spread = np.sqrt((centred**2).mean(axis=-1, keepdims=True))
+    if np.any(spread == 0):
+        raise NoValueError("formula", "layernorm of a constant vector", expected="some spread")
+    return Value(centred / spread, x.kind)
+
+
+def _rmsnorm(x: Value) -> Value:
+    """Scale a vector (or each row) to mean square 1; no constant is added."""
+    size = np.sqrt((x.array**2).mean(axis=-1, keepdims=True))
+    if np.any(size == 0):
+        raise NoValueError("formula", "rmsnorm of the zero vector", expected="another vector")
+    return Value(x.array / size, x.kind)
+
+
+_define(
+    "layernorm(x)",
+    "x minus its mean, divided by its standard deviation",
+    floats=_layernorm,
+    balls=Missing("not written yet"),
+    letters=NONE,
+    passing="whole rows",
+)
+_define(
+    "rmsnorm(x)",
+    "x divided by the root of its mean square",
+    floats=_rmsnorm,
+    balls=Missing("not written yet"),
+    letters=NONE,
+    passing="whole rows",
+)
+
+
+def _phi(evaluator: Evaluator, t: Value, given: Value | None = None) -> Value:
+    """The sinusoidal embedding of position t, which need not be a whole number."""
+    if t.kind != "scalar":
+        raise FormulaError("formula", f"phi of a {t.describe()}", expected="a position")
+    width = (evaluator.world.width or 2) if given is None else whole(given, "a width")
+    turned = t.array[:, None] / evaluator.world.base ** (np.arange(0, width, 2) / width)
+    made = np.empty((len(turned), width))
+    made[:, 0::2], made[:, 1::2] = np.sin(turned), np.cos(turned[:, : width // 2])
+    return Value(made, "vector")
+
+
+def _phi_balls(evaluator: BallEvaluator, t: Enclosure, given: Enclosure | None = None) -> Enclosure:
+    world = evaluator.world
+    width = world.width if given is None else balls.whole(given)
+    entries = []
+    for pair in range((width + 1) // 2):
+        angle = t.entries.flat() / arb(world.base) ** (arb(2 * pair) / width)
+        entries += [Ball(angle.sin()), Ball(angle.cos())]
+    return Enclosure(entries[:width], "vector")
+
+
+_define(
+    "phi(t); phi(t, d)",
+    "the position embedding of position t, of width d",
+    floats=_phi,
+    balls=_phi_balls,
+    letters=NONE,
+    in_world=True,
+    also_name=True,
+)
+
+
+def _rotate(evaluator: Evaluator, x: Value, t: Value) -> Value:
+    """Rotate pairs (x_1, x_2), (x_3, x_4), … by t·ω: the rotary position of x."""
+    width = x.shape[0]
+    if x.kind != "vector" or width % 2:
+        raise FormulaError("formula", f"rotate of a {x.describe()}", expected="an even vector")
+    angles = t.array.reshape(-1, 1) / evaluator.world.base ** (np.arange(0, width, 2) / width)
+    cosine, sine = np.cos(angles), np.sin(angles)
+    even, odd = x.array[:, 0::2], x.array[:, 1::2]
+    turned = np.stack((even * cosine - odd * sine, even * sine + odd * cosine), axis=-1)
+    return Value(turned.reshape(len(turned), width), "vector")
+
+
+_define(
+    "rotate(x, t)",
+    "x turned by the rotary angles of position t",
+    floats=_rotate,
+    balls=Missing("not written yet"),
+    letters=NONE,
+    in_world=True,
+)
+_entrywise(
+    "Phi(x)",
+    "the normal distribution function",
+    ndtr,
+    lambda x: (arb(1) + (x / arb(2).sqrt()).erf()) / 2,
+    NONE,
+    also_name=True,
+)
+_define(
+    "distance(j)",
+    "how far k_j is from the convex hull of the other keys",
+    floats=lambda evaluator, member: Value(
+        np.asarray([certify(rows, member).margin for rows in evaluator.name("k").array]), "scalar"
+    ),
+    balls=BY_CERTIFICATE,
+    letters=BY_CERTIFICATE,
+    takes="members",
+    in_world=True,
+)
+
+
+def _half(array: Any) -> Any:
+    with np.errstate(over="ignore"):
+        return np.asarray(array).astype(np.float16).astype(float)
+
+
+def _bfloat(array: Any) -> Any:
+    """Round to bfloat16 (8 bits of precision), to nearest, ties to even."""
+    bits = np.asarray(array).astype(np.float32).view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
+    return rounded.view(np.float32).astype(float)
+
+
+_entrywise(
+    "round16(x)",
+    "x rounded to float16",
+    _half,
+    _steps(lambda x: float(_half([x])[0])),
+    NONE,
+)
+_entrywise(
+    "roundbf16(x)",
+    "x rounded to bfloat16",
+    _bfloat,
+    _steps(lambda x: float(_bfloat([x])[0])),
+    NONE,
+)
+
+
+# Statistics over the draws -------------------------------------------------------------------
+
+
+def _moment(evaluator: Evaluator, call: Call, x: Value, y: Value) -> float:
+    """Return E (x − E x)·(y − E y): the covariance, summed over the entries of vectors."""
+    weights = evaluator.draw_weights(call.given)
+    first, second = (np.broadcast_to(each.array, (len(weights), *each.shape)) for each in (x, y))
+    if first.shape != second.shape:
+        raise FormulaError(
+            "formula",
+            f"cov of a {x.describe()} and a {y.describe()}",
+            expected="two of one shape",
+        )
+    apart = [rows - np.tensordot(weights, rows, axes=(0, 0)) for rows in (first, second)]
+    products = (apart[0] * apart[1]).reshape(len(weights), -1).sum(axis=1)
+    return float(np.sum(weights * products))
+
+
+def _expectation(evaluator: Evaluator, call: Call) -> Value:
+    weights = evaluator.draw_weights(call.given)
+    x = evaluator.value(call.arguments[0])
+    rows = np.broadcast_to(x.array, (len(weights), *x.shape))
+    return Value(np.tensordot(weights, rows, axes=(0, 0))[None], x.kind, x.formal)
+
+
+def _probability(evaluator: Evaluator, call: Call) -> Value:
+    weights = evaluator.draw_weights(call.given)
+    holds = np.broadcast_to(evaluator.truth(call.arguments[0]).holds, weights.shape)
+    return scalar(float(np.sum(weights * holds)))
+
+
+def _variance(evaluator: Evaluator, call: Call) -> Value:
+    """The variance of a vector is the trace of its covariance: E‖x − E x‖²."""
+    x = evaluator.value(call.arguments[0])
+    return scalar(max(0.0, _moment(evaluator, call, x, x)))
+
+
+def _covariance(evaluator: Evaluator, call: Call) -> Value:
+    x, y = (evaluator.value(argument) for argument in call.arguments)
+    return scalar(_moment(evaluator, call, x, y))
+
+
+def _quantile(evaluator: Evaluator, call: Call) -> Value:
+    weights = evaluator.draw_weights(call.given)
+    x, level = (evaluator.value(argument) for argument in call.arguments)
+    rows = np.broadcast_to(x.array, (len(weights), *x.shape))
+    share = float(level.array.flat[0])
+    if rows.ndim != 1 or not 0 <= share <= 1:
+        raise FormulaError(
+            "formula",
+            f"quantile of a {x.describe()} at {share:g}",
+            expected="a scalar and 0 ≤ p ≤ 1",
+        )
+    order = np.argsort(rows, kind="stable")
+    place = min(int(np.searchsorted(np.cumsum(weights[order]), share)), len(rows) - 1)
+    return scalar(float(rows[order[place]]))
+
+
+# In balls a statistic is enclosed cell by cell: only an evaluator that has cells knows how.
+_define(
+    "E(x)",
+    "the expectation over the draws; E(x given y)",
+    floats=_expectation,
+    balls=lambda cells, call: cells.expectation(call),
+    letters=NONE,
+    kind="statistic",
+    also_name=True,
+    tex=r"\mathbb{E}",
+)
+_define(
+    "P(event)",
+    "the probability of a statement; P(event given y)",
+    floats=_probability,
+    balls=lambda cells, call: cells.probability(call),
+    letters=NONE,
+    kind="statistic",
+    takes="event",
+    also_name=True,
+    tex=r"\mathbb{P}",
+)
+_define(
+    "var(x)",
+    "the variance (the sum of all entries' variances)",
+    floats=_variance,
+    balls=lambda cells, call: cells.variance(call),
+    letters=NONE,
+    kind="statistic",
+)
+_define(
+    "std(x)",
+    "the square root of the variance",
+    floats=lambda evaluator, call: scalar(math.sqrt(_variance(evaluator, call).array.item())),
+    balls=lambda cells, call: _number(cells.variance(call).entries.flat().sqrt()),
+    letters=NONE,
+    kind="statistic",
+)
+_define(
+    "cov(x, y)",
+    "the covariance of two values",
+    floats=_covariance,
+    balls=Missing("not written yet"),
+    letters=NONE,
+    kind="statistic",
+)
+_define(
+    "quantile(x, p)",
+    "what x stays below with probability p",
+    floats=_quantile,
+    balls=Missing("cells do not say in which order x takes its values"),
+    letters=NONE,
+    kind="statistic",
+)
+
+
+# Folds over the entries of a value, or over an index -----------------------------------------
+
+
+def _product(parts: Sequence[Ball]) -> Ball:
+    product = balls.ONE
+    for factor in parts:
+        product = product * factor
+    return product
+
+
+_define(
+    "sum(x); sum(x, i)",
+    "the sum of the entries, or over an index: sum(alpha_i, i != a)",
+    floats=np.sum,
+    balls=balls.total,
+    letters=lambda sympy, parts: sum(parts[1:], parts[0]),
+    kind="binder",
+    empty=0,
+    linear=True,
+    tex=r"\sum_{#2} #(1)",
+)
+_define(
+    "prod(x); prod(x, i)",
+    "the product of the entries, or over an index",
+    floats=np.prod,
+    balls=_product,
+    letters=NONE,
+    kind="binder",
+    empty=1,
+    tex=r"\prod_{#2} #(1)",
+)
+_define(
+    "max(x); max(x, i)",
+    "the largest entry, or over an index; also max(x, y)",
+    floats=np.max,
+    balls=balls.largest,
+    letters=NONE,
+    kind="binder",
+    of_two=True,
+    tex=r"\max",
+)
+_define(
+    "min(x); min(x, i)",
+    "the smallest entry, or over an index; also min(x, y)",
+    floats=np.min,
+    balls=balls.smallest,
+    letters=NONE,
+    kind="binder",
+    of_two=True,
+    tex=r"\min",
+)
+
+
+# Statements about the keys -------------------------------------------------------------------
+
+
+def _copyable(evaluator: Evaluator, member: int) -> Truth:
+    certificates = [certify(rows, member) for rows in evaluator.name("k").array]
+    return Truth(
+        np.asarray([one.verdict == "outside" for one in certificates], dtype=bool),
+        np.asarray([-one.margin if one.margin else 1.0 for one in certificates]),
+    )
+
+
+for _written, _says in (
+    ("hull(j)", "k_j is a vertex of the convex hull of the keys"),
+    ("copyable(j)", "some query brings alpha_j as close to 1 as one likes"),
+):
+    _define(
+        _written,
+        _says,
+        floats=_copyable,
+        balls=BY_CERTIFICATE,
+        letters=BY_CERTIFICATE,
+        kind="predicate",
+        takes="members",
+        in_world=True,
+    )
+
+
+STATISTICS = tuple(name for name, function in FUNCTIONS.items() if function.kind == "statistic")
+"""The functions that speak about a distribution."""
