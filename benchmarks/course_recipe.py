@@ -24,9 +24,9 @@ import torch
 
 from heedful.model import Decoder, parameter_count
 from heedful.stats import wilson
-from heedful.studies.knowledge.answers import Answerer, answer_room
+from heedful.studies.knowledge.answers import Answerer, correct
 from heedful.studies.knowledge.corpus import Asked, from_files
-from heedful.studies.knowledge.recipe import COURSE
+from heedful.studies.knowledge.plans import COURSE
 from heedful.studies.knowledge.training import Material, Trained, fine_tune, prepare
 from heedful.training import Hooks, TrainingConfig, resume, train, trained_decoder
 from heedful.training.config import Compute
@@ -98,11 +98,8 @@ def stretch(material: Material, run: Path, minutes: float) -> tuple[Evaluation, 
 
 def asked(decoder: Decoder, material: Material, questions: Sequence[Asked]) -> dict[str, float]:
     """Return the share of right answers, with its interval."""
-    answerer = Answerer(
-        decoder, material.tokenizer, answer_room(material.tokenizer, material.corpus.train)
-    )
-    replies = answerer.replies([one.question for one in questions])
-    right = sum(said.text == one.answer for one, said in zip(questions, replies, strict=True))
+    answerer = Answerer.of(decoder, material)
+    right = int(correct(questions, answerer.replies_to(questions)).sum())
     low, high = wilson(right, len(questions))
     return {"accuracy": right / len(questions), "low": low, "high": high}
 

@@ -25,7 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from heedful.studies.knowledge.asker import Asker
-from heedful.studies.knowledge.knowledge_study import knowledge_study
+from heedful.studies.knowledge.knowledge_study import study_knowledge
 from heedful.studies.knowledge.plans import plan_for
 
 QUICK = bool(os.environ.get("HEEDFUL_QUICK"))
@@ -46,7 +46,7 @@ print(corpus.train[0].question, corpus.train[0].answer)
 # ## Pretrain, fine-tune, ask
 
 # %%
-study = knowledge_study(corpus, plan, folder)
+study = study_knowledge(corpus, plan, folder)
 for arm in study.arms:
     print(f"{arm.arm:>22}: {arm.accuracy:6.1%}  ({arm.low:.1%} to {arm.high:.1%})")
 

@@ -14,7 +14,6 @@ from page_server import Running, client_of, own_headers, settings_for
 from playwright.sync_api import Browser, expect
 from trained_runs import PEOPLE
 
-from heedful.studies.knowledge import asker
 from heedful.studies.translation import Translator, align
 from heedful.studies.translation.format import FILE
 from heedful.web import shelves
@@ -47,7 +46,6 @@ def test_the_list_says_who_translates_and_who_can_be_asked(ask: Any, model: str)
     assert [(one["id"], one["translates"]) for one in found["models"]] == [(model, True)]
     assert len(found["askers"]) == 1
     assert shelves.TRANSLATION == FILE
-    assert (shelves.ASKING, shelves.KNOWLEDGE) == (asker.ASK, asker.STUDY)
 
 
 def test_translations_and_alignment_are_those_of_the_study(

@@ -7,9 +7,9 @@ from pathlib import Path
 from heedful.cli.main import main
 from heedful.model import Decoder, preset, write_folder
 from heedful.studies.knowledge import asker
-from heedful.studies.knowledge.answers import Answerer, answer_room
+from heedful.studies.knowledge.answers import Answerer
 from heedful.studies.knowledge.corpus import embedded
-from heedful.studies.knowledge.recipe import QUICK, Shape, Stage
+from heedful.studies.knowledge.plans import QUICK, Shape, Stage
 from heedful.studies.knowledge.training import prepare, pretrain
 from heedful.tokenization import bytes_of_utf8
 
@@ -47,11 +47,10 @@ def train_both(folder: Path) -> None:
     config = written(folder, "pairs", steps=3)
     assert main(["train", str(config), "--run", str(folder / "pairs"), "--json"]) == 0
     material = prepare(PEOPLE, RECIPE)
-    trained = pretrain(material, folder, label="people", positions="rotary")
-    room = answer_room(material.tokenizer, PEOPLE.train)
+    run = pretrain(material, folder, label="people", positions="rotary")
     threshold = asker.Threshold(temperature=1.0, confidence=0.99, wanted_error=0.1)
-    answerer = Answerer(trained.decoder, material.tokenizer, room)
-    asker.keep_for_asking(trained.run, answerer, threshold, PEOPLE)
+    answerer = Answerer.of(run.decoder(), material)
+    asker.keep_for_asking(run.folder, answerer, threshold, PEOPLE)
 
 
 def write_reader(folder: Path) -> None:

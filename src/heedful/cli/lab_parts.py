@@ -155,7 +155,7 @@ def translation_settings(bench: Bench) -> StudySettings:
 
 
 def _knowledge(bench: Bench, step: Step) -> PartRecord:
-    from heedful.studies.knowledge.knowledge_study import knowledge_study
+    from heedful.studies.knowledge.knowledge_study import study_knowledge
     from heedful.studies.knowledge.plans import plan_for
     from heedful.views.knowledge import knowledge_section
     from heedful.views.report import PartRecord
@@ -164,7 +164,7 @@ def _knowledge(bench: Bench, step: Step) -> PartRecord:
     changes = {"seeds": COURSE_SEEDS} if bench.scale == "course" else {}
     plan = plan_for(quick=bench.scale == "quick", changes=changes)
     options = {"quick": "--quick", "standard": "", "course": f"--seeds {COURSE_SEEDS}"}
-    record = knowledge_study(*plan, folder, step)
+    record = study_knowledge(*plan, folder, step)
     section = knowledge_section(
         record, 60.0 * record.minutes, folder=str(folder), options=options[bench.scale]
     )

@@ -15,7 +15,7 @@ from heedful.progress import meter
 if TYPE_CHECKING:
     from heedful.studies.knowledge.findings import KnowledgeStudy
 
-RECORD, REPORT = "knowledge.json", "report.html"
+REPORT = "report.html"
 
 
 def knowledge(
@@ -65,7 +65,8 @@ def knowledge(
     """
     _check(pretrain, train, dev, minutes, steps, seeds, error_rate, seed)
     prepare_folder(output)
-    from heedful.studies.knowledge.knowledge_study import knowledge_study
+    from heedful.studies.knowledge.findings import RECORD
+    from heedful.studies.knowledge.knowledge_study import study_knowledge
     from heedful.studies.knowledge.plans import plan_for
     from heedful.views.knowledge import knowledge_blocks
 
@@ -84,7 +85,7 @@ def knowledge(
         },
     )
     with meter("knowledge: pretrain, fine-tune, ask") as step:
-        record = knowledge_study(corpus, plan, output, step)
+        record = study_knowledge(corpus, plan, output, step)
     _keep(record, output)
     show(record, knowledge_blocks, json=json)
     if not json:

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 from heedful.errors import InputError
 from heedful.files import sha256
 from heedful.records import Record
+from heedful.studies.knowledge.findings import ASK
+from heedful.studies.knowledge.findings import RECORD as KNOWLEDGE_RECORD
 
 if TYPE_CHECKING:
     from heedful.model import Pretrained
 
 LOADED = 2
 """Models that are kept in memory."""
-TRANSLATION, ASKING, KNOWLEDGE = "translation.json", "ask.json", "knowledge.json"
+TRANSLATION = "translation.json"
 """Files by which a translator, a run that can be asked, and a study of knowledge are known."""
 
 
@@ -63,10 +65,10 @@ class Shelves:
 
     def askers(self) -> list[ModelEntry]:
         """Return what can be asked questions: studies of knowledge, and runs that they left."""
-        folders = [path for path in self._folders() if (path / KNOWLEDGE).is_file()]
+        folders = [path for path in self._folders() if (path / KNOWLEDGE_RECORD).is_file()]
         within = {path / "runs" for path in folders}
         runs = self.runs().values()
-        folders += [p for p in runs if (p / ASKING).is_file() and p.parent not in within]
+        folders += [p for p in runs if (p / ASK).is_file() and p.parent not in within]
         return [ModelEntry(id=id_of(path), name=path.name, run=None) for path in folders]
 
     def asker(self, identifier: str) -> Path:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from heedful.studies.knowledge.corpus import KnowledgeCorpus, embedded
 from heedful.studies.knowledge.findings import KnowledgeStudy
-from heedful.studies.knowledge.knowledge_study import StudyPlan, knowledge_study
-from heedful.studies.knowledge.recipe import QUICK, Shape, Stage
+from heedful.studies.knowledge.knowledge_study import study_knowledge
+from heedful.studies.knowledge.plans import QUICK, Shape, Stage, StudyPlan
 
 STAGE = Stage(epochs=3, rows=16, learning_rate=1e-2)
 RECIPE = QUICK.changed(
@@ -27,4 +27,4 @@ def small_plan() -> StudyPlan:
 
 def small_study(folder: Path) -> KnowledgeStudy:
     """Run it."""
-    return knowledge_study(small_corpus(), small_plan(), folder)
+    return study_knowledge(small_corpus(), small_plan(), folder)

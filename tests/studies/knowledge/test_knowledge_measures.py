@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from heedful.errors import InputError
 from heedful.studies.knowledge.answers import Reply, sequence_probability
+from heedful.studies.knowledge.arms import curve_of
 from heedful.studies.knowledge.confidence import (
     Combination,
     auroc,
@@ -25,7 +26,6 @@ from heedful.studies.knowledge.confidence import (
     silent_from,
 )
 from heedful.studies.knowledge.corpus import embedded
-from heedful.studies.knowledge.curves import curve_of
 from heedful.studies.knowledge.findings import AnswerRecord
 from heedful.studies.knowledge.judgement import (
     LABELS,

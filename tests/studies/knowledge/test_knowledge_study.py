@@ -14,12 +14,14 @@ from small_study import RECIPE, small_corpus, small_plan, small_study
 from heedful.cli.main import main
 from heedful.errors import InputError
 from heedful.model import Decoder
-from heedful.studies.knowledge.answers import SIGNALS, Answerer, answer_room, sequence_probability
+from heedful.studies.knowledge.answers import SIGNALS, Answerer, sequence_probability
+from heedful.studies.knowledge.arms import storage_point
 from heedful.studies.knowledge.asker import Asker
-from heedful.studies.knowledge.curves import StoragePlan, storage_point
 from heedful.studies.knowledge.findings import KnowledgeStudy
-from heedful.studies.knowledge.knowledge_study import knowledge_study
-from heedful.studies.knowledge.training import StudyStoppedError, prepare, pretrain, seconds_trained
+from heedful.studies.knowledge.knowledge_study import study_knowledge
+from heedful.studies.knowledge.plans import StoragePlan
+from heedful.studies.knowledge.training import prepare, pretrain
+from heedful.training import RunStoppedError
 from heedful.training.hooks import Progress
 from heedful.views.html import blocks_html
 from heedful.views.knowledge import knowledge_section
@@ -52,7 +54,7 @@ def test_the_record_has_every_arm_every_answer_and_every_signal(record: Knowledg
 
 def test_a_study_that_is_done_trains_nothing_again(record: KnowledgeStudy, folder: Path) -> None:
     before = {path.name: path.stat().st_mtime_ns for path in (folder / "runs").iterdir()}
-    again = knowledge_study(small_corpus(), small_plan(), folder)
+    again = study_knowledge(small_corpus(), small_plan(), folder)
     after = {path.name: path.stat().st_mtime_ns for path in (folder / "runs").iterdir()}
     assert before.keys() == after.keys()
     assert [arm.seeds for arm in again.arms] == [arm.seeds for arm in record.arms]
@@ -70,23 +72,23 @@ def test_an_interrupted_study_goes_on_to_the_same_weights(tmp_path: Path) -> Non
 
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(StudyStoppedError) as stopped:
+    with pytest.raises(RunStoppedError) as stopped:
         pretrain(material, tmp_path / "cut", label="x", positions="rotary", report=interrupt)
     assert stopped.value.exit_code == 130
     again = pretrain(material, tmp_path / "cut", label="x", positions="rotary")
 
-    assert again.run.name == whole.run.name
-    for name, value in whole.decoder.state_dict().items():
-        assert torch.equal(value, again.decoder.state_dict()[name]), name
-    assert seconds_trained(again.run) > 0
+    assert again.folder.name == whole.folder.name
+    weights = again.decoder().state_dict()
+    for name, value in whole.decoder().state_dict().items():
+        assert torch.equal(value, weights[name]), name
+    assert again.seconds > 0
 
 
 def test_signals_of_a_batch_are_those_of_each_question_alone() -> None:
     corpus = small_corpus()
     material = prepare(corpus, RECIPE)
     model = RECIPE.shape.config(material.tokenizer.size, RECIPE.context, "rotary")
-    room = answer_room(material.tokenizer, corpus.train)
-    answerer = Answerer(Decoder(model, seed=0), material.tokenizer, room)
+    answerer = Answerer.of(Decoder(model, seed=0), material)
     asked = corpus.test[:5]
     replies = answerer.replies([one.question for one in asked])
     together = answerer.signals(asked, replies, samples=2, seed=0)

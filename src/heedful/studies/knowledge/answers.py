@@ -18,14 +18,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float64
+from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from heedful.data.synthetic.biographies import QUESTION_PHRASINGS
 from heedful.generation import FastStep, Greedy, Sampling, Stops, generate
 from heedful.model import Decoder
 from heedful.studies.knowledge.corpus import Asked
-from heedful.studies.knowledge.training import END, MASK, known_id
+from heedful.studies.knowledge.training import END, MASK, Material, known_id
 from heedful.tokenization import Tokenizer
 
 SIGNALS = ("probability", "margin", "entropy", "samples", "rephrasing", "attention")
@@ -65,6 +65,13 @@ class Answerer:
         """Tokens of an answer at most, its end included."""
         self.step = FastStep(decoder)
 
+    @classmethod
+    def of(cls, decoder: Decoder, material: Material) -> Answerer:
+        """Return a decoder that was trained on this material, ready to be asked."""
+        # As many tokens as the longest answer that was learned, and some more.
+        answers = material.tokenizer.encode_batch([one.answer for one in material.corpus.train])
+        return cls(decoder, material.tokenizer, max(map(len, answers)) + 3)
+
     @property
     def longest_question(self) -> int:
         """Tokens of a question at most."""
@@ -89,6 +96,14 @@ class Answerer:
             )
             made += [self._reply(found[0].tokens) for found in result.continuations]
         return made
+
+    def replies_to(self, asked: Sequence[Asked]) -> list[Reply]:
+        """Return the likeliest answer to each question of a corpus."""
+        return self.replies([one.question for one in asked])
+
+    def accuracy(self, asked: Sequence[Asked]) -> float:
+        """Return the share of questions that are answered right."""
+        return float(correct(asked, self.replies_to(asked)).sum()) / max(len(asked), 1)
 
     @torch.no_grad()
     def sampled(self, questions: Sequence[str], samples: int, seed: int) -> list[list[str]]:
@@ -201,10 +216,11 @@ class Answerer:
         return Reply(text=text.strip(), tokens=tuple(tokens), finished=finished)
 
 
-def answer_room(tokenizer: Tokenizer, asked: Sequence[Asked]) -> int:
-    """Return how many tokens an answer may have: the longest that was learned, and some more."""
-    encoded = tokenizer.encode_batch([one.answer for one in asked])
-    return max(map(len, encoded)) + 3
+def correct(asked: Sequence[Asked], replies: Sequence[Reply]) -> Bool[np.ndarray, " questions"]:
+    """Return which replies are the right answer."""
+    return np.array(
+        [reply.text == one.answer for one, reply in zip(asked, replies, strict=True)], dtype=bool
+    )
 
 
 def sequence_probability(

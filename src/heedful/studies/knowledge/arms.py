@@ -1,4 +1,4 @@
-"""The arms of the study: how often each way to answer is right.
+"""What is trained, and how often it is right: the arms, their learning curves, and storage.
 
     no pretraining         fine-tuning alone: what questions teach about other questions
     pretraining            documents first, with learned positions
@@ -6,122 +6,103 @@
 
 Several seeds are averaged; the interval is then a bootstrap over questions, since all seeds are
 asked the same ones.
+
+Where training questions are mixed into the text, a decoder can be asked at any time. It is asked
+now and then during pretraining; nothing is chosen by what it says. The learning curve of an arm
+asks the test and the held-out questions. Two clocks run: minutes as they pass, and minutes in which
+a processor worked for this process; the time that asking takes is not counted. On a machine that
+does other things as well only the second can be compared. Both begin again when a stopped training
+is resumed: the stretch in which that happened is counted at the speed before it.
+
+Storage is accuracy against exposures, people, size, and ways of saying it, in small trainings that
+differ in one thing each. An exposure is one reading of one document about a person.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool
 
-from heedful.model import parameter_count
+from heedful.model import Decoder, parameter_count
 from heedful.stats import bootstrap_mean, wilson
-from heedful.studies.knowledge.answers import Answerer, Reply, answer_room
-from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
-from heedful.studies.knowledge.curves import CurveWatch, curve_of
-from heedful.studies.knowledge.findings import Arm
+from heedful.studies.knowledge.answers import Answerer, correct
+from heedful.studies.knowledge.corpus import KnowledgeCorpus, embedded
+from heedful.studies.knowledge.findings import Arm, CurvePoint, StoragePoint
 from heedful.studies.knowledge.names import baseline_answers
-from heedful.studies.knowledge.recipe import PositionKind
-from heedful.studies.knowledge.training import Material, Trained, fine_tune, pretrain
-from heedful.training.hooks import Report
+from heedful.studies.knowledge.plans import ArmPlan, Recipe, StorageCase, StoragePlan
+from heedful.studies.knowledge.training import Material, fine_tune, prepare, pretrain
+from heedful.training import FinishedRun
+from heedful.training.hooks import Evaluation, Report
 
-Meter = Callable[[str], Report | None]
+CLOCKS = ("minutes", "processor_minutes")
+WORKED = "processor_minutes"
+ReportOf = Callable[[str], Report | None]
 """Gives the report hook of a training, by its label."""
-
-
-@dataclass(frozen=True)
-class ArmPlan:
-    """One trained arm."""
-
-    name: str
-    folder: str
-    positions: PositionKind
-    pretrained: bool
-
-
-NO_PRETRAINING = ArmPlan("no pretraining", "none", "learned", False)
-LEARNED = ArmPlan("pretraining", "learned", "learned", True)
-ROTARY = ArmPlan("pretraining, rotary", "rotary", "rotary", True)
-ARMS = (NO_PRETRAINING, LEARNED, ROTARY)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainedArm:
-    """An arm and the decoder of its first seed."""
+    """An arm, and the decoder of its first seed."""
 
     record: Arm
-    trained: Trained
+    run: FinishedRun
     answerer: Answerer
-    replies: list[Reply]
-    """Of the first seed, to the test questions."""
-
-
-def labels_of(plan: ArmPlan, seed: int) -> list[str]:
-    """Return what the runs of an arm are called."""
-    stages = ["pretrain", "finetune"] if plan.pretrained else ["finetune"]
-    return [f"{plan.folder}-{stage}-{seed}" for stage in stages]
 
 
 def train_arm(
-    plan: ArmPlan, material: Material, folder: Path, seeds: Sequence[int], meter: Meter
-) -> TrainedArm:
-    """Train an arm with every seed, and ask it the test questions."""
-    corpus = material.corpus
-    room = answer_room(material.tokenizer, corpus.train)
-    questions = [one.question for one in corpus.test]
-    made: list[tuple[Trained, Answerer, list[Reply]]] = []
-    for seed in seeds:
-        trained = train_stages(plan, material, folder, seed, meter)
-        answerer = Answerer(trained.decoder, material.tokenizer, room)
-        made.append((trained, answerer, answerer.replies(questions)))
-    right = np.array([_right(corpus.test, replies) for _, _, replies in made])
-    trained, answerer, replies = made[0]
-    held_out = _right(corpus.held_out, answerer.replies([one.question for one in corpus.held_out]))
-    record = _arm(
-        plan.name,
-        corpus,
-        right,
-        list(seeds),
-        minutes=sum(one.seconds for one, _, _ in made) / len(made) / 60,
-        pretraining_minutes=sum(one.pretraining_seconds for one, _, _ in made) / len(made) / 60,
-        parameters=parameter_count(trained.decoder.config),
-        held_out_accuracy=float(held_out.mean()),
-    )
-    record = replace(record, curve=curve_of(trained.before))
-    return TrainedArm(record=record, trained=trained, answerer=answerer, replies=replies)
-
-
-def train_stages(
-    plan: ArmPlan, material: Material, folder: Path, seed: int, meter: Meter
-) -> Trained:
-    """Pretrain if the arm does, and fine-tune; or find it done."""
-    *before, last = labels_of(plan, seed)
-    first = None
+    arm: ArmPlan, material: Material, folder: Path, seed: int, report_of: ReportOf
+) -> tuple[FinishedRun, ...]:
+    """Return the runs of an arm with one seed: pretraining, if it has one, and fine-tuning."""
+    *before, last = arm.labels(seed)
+    pretrained = None
     if before:
         points = material.recipe.curve
-        watch = CurveWatch(material) if points else None
-        first = pretrain(
-            material, folder, label=before[0], positions=plan.positions, seed=seed,
-            report=meter(before[0]), evaluate=watch, evaluations=max(points, 1),
+        pretrained = pretrain(
+            material, folder, label=before[0], positions=arm.positions, seed=seed,
+            report=report_of(before[0]), evaluate=CurveWatch(material) if points else None,
+            evaluations=max(points, 1),
         )  # fmt: skip
-    return fine_tune(
-        material, folder, label=last, positions=plan.positions, after=first, seed=seed,
-        report=meter(last),
+    tuned = fine_tune(
+        material, folder, label=last, positions=arm.positions, after=pretrained, seed=seed,
+        report=report_of(last),
     )  # fmt: skip
+    return (tuned,) if pretrained is None else (pretrained, tuned)
+
+
+def measure_arm(
+    arm: ArmPlan, material: Material, runs: Mapping[int, tuple[FinishedRun, ...]]
+) -> TrainedArm:
+    """Ask the test questions of the decoder of every seed."""
+    corpus = material.corpus
+    answerers = [Answerer.of(stages[-1].decoder(), material) for stages in runs.values()]
+    right = np.array([correct(corpus.test, one.replies_to(corpus.test)) for one in answerers])
+    answerer, (*before, tuned) = answerers[0], next(iter(runs.values()))
+    record = _arm(
+        arm.name,
+        corpus,
+        right,
+        list(runs),
+        minutes=_mean_minutes(list(runs.values())),
+        pretraining_minutes=_mean_minutes([stages[:-1] for stages in runs.values()]),
+        parameters=parameter_count(answerer.decoder.config),
+        held_out_accuracy=answerer.accuracy(corpus.held_out),
+        curve=curve_of(before[0].result.evaluations) if before else (),
+    )
+    return TrainedArm(record=record, run=tuned, answerer=answerer)
 
 
 def baselines(corpus: KnowledgeCorpus) -> tuple[Arm, ...]:
     """Return the arms without a model."""
-    made = []
+    arms = []
     for name, answers in baseline_answers(corpus).items():
-        right = np.array(
-            [[said == one.answer for said, one in zip(answers, corpus.test, strict=True)]]
-        )
-        made.append(_arm(name, corpus, right, []))
-    return tuple(made)
+        right = [said == one.answer for said, one in zip(answers, corpus.test, strict=True)]
+        arms.append(_arm(name, corpus, np.array([right]), []))
+    return tuple(arms)
 
 
 def mean_interval(right: Bool[np.ndarray, "seeds questions"], seed: int = 0) -> tuple[float, float]:
@@ -136,6 +117,91 @@ def mean_interval(right: Bool[np.ndarray, "seeds questions"], seed: int = 0) -> 
     return bootstrap_mean(shares, np.random.default_rng(np.random.SeedSequence([seed, 5])))
 
 
+class CurveWatch:
+    """An `evaluate` callable that asks; the clocks run from when it is made."""
+
+    def __init__(self, material: Material) -> None:
+        self.material = material
+        self.begun = _clocks()
+
+    def __call__(self, decoder: Decoder, _step: int) -> dict[str, float]:
+        """Return accuracies and times."""
+        now = _clocks()
+        wall, worked = now[0] - self.begun[0], now[1] - self.begun[1]
+        answerer, corpus = Answerer.of(decoder, self.material), self.material.corpus
+        values = {
+            "minutes": wall / 60,
+            "processor_minutes": worked / 60,
+            "accuracy": answerer.accuracy(corpus.test),
+            "held_out_accuracy": answerer.accuracy(corpus.held_out),
+        }
+        after = _clocks()
+        self.begun = (self.begun[0] + after[0] - now[0], self.begun[1] + after[1] - now[1])
+        return values
+
+
+def curve_of(evaluations: Sequence[Evaluation]) -> tuple[CurvePoint, ...]:
+    """Return the curve that a watched pretraining left in its run, across all resumes."""
+    points: list[CurvePoint] = []
+    offsets = dict.fromkeys(CLOCKS, 0.0)
+    shown = dict.fromkeys(CLOCKS, 0.0)
+    for one in evaluations:
+        if not set(CLOCKS) <= set(one.values):
+            continue
+        if points and one.values[WORKED] < shown[WORKED]:
+            for clock in CLOCKS:
+                before = getattr(points[-1], clock)
+                expected = before + (one.step - points[-1].step) * before / points[-1].step
+                offsets[clock] = expected - one.values[clock]
+        shown = {clock: one.values[clock] for clock in CLOCKS}
+        times = {clock: offsets[clock] + shown[clock] for clock in CLOCKS}
+        points.append(CurvePoint(step=one.step, **{**one.values, **times}))
+    return tuple(points)
+
+
+def storage_point(
+    case: StorageCase,
+    recipe: Recipe,
+    plan: StoragePlan,
+    folder: Path,
+    *,
+    seed: int,
+    report: Report | None = None,
+) -> StoragePoint:
+    """Train one case and return its curve."""
+    corpus = embedded(case.people, seed=seed, phrasings=case.phrasings, exposures=plan.exposures)
+    heads = recipe.shape.heads
+    shape = recipe.shape.changed(width=case.width, heads=min(heads, max(case.width // 16, 1)))
+    material = prepare(corpus, recipe.changed(shape=shape), seed=seed)
+    asked = tuple(one for one in corpus.test if one.seen)
+    run = pretrain(
+        material,
+        folder,
+        label=case.labels[0],
+        positions="rotary",
+        seed=seed,
+        report=report,
+        evaluate=lambda decoder, _: {"accuracy": Answerer.of(decoder, material).accuracy(asked)},
+        evaluations=plan.evaluations,
+    )
+    # One epoch reads each document once in every corruption.
+    per_epoch = plan.exposures * (recipe.variants if recipe.objective == "spans" else 1)
+    evaluations = run.result.evaluations
+    accuracy = tuple(one.values["accuracy"] for one in evaluations)
+    intervals = [wilson(round(share * len(asked)), len(asked)) for share in accuracy]
+    return StoragePoint(
+        series=case.series,
+        label=case.label,
+        people=sum(one.seen for one in (*corpus.train, *corpus.held_out, *corpus.test)),
+        parameters=parameter_count(run.decoder().config),
+        exposures=tuple(one.step / len(material.documents) * per_epoch for one in evaluations),
+        accuracy=accuracy,
+        low=tuple(low for low, _ in intervals),
+        high=tuple(high for _, high in intervals),
+        minutes=run.seconds / 60,
+    )
+
+
 def _arm(
     name: str,
     corpus: KnowledgeCorpus,
@@ -146,6 +212,7 @@ def _arm(
     pretraining_minutes: float = 0.0,
     parameters: int = 0,
     held_out_accuracy: float | None = None,
+    curve: tuple[CurvePoint, ...] = (),
 ) -> Arm:
     seen = np.array([one.seen for one in corpus.test])
     groups: dict[str, tuple[int, int]] = {}
@@ -167,10 +234,13 @@ def _arm(
         questions=int(seen.sum()),
         unseen_accuracy=float(right[:, ~seen].mean()) if not seen.all() else None,
         held_out_accuracy=held_out_accuracy,
+        curve=curve,
     )
 
 
-def _right(asked: Sequence[Asked], replies: Sequence[Reply]) -> Bool[np.ndarray, " questions"]:
-    return np.array(
-        [reply.text == one.answer for one, reply in zip(asked, replies, strict=True)], dtype=bool
-    )
+def _mean_minutes(runs: Sequence[tuple[FinishedRun, ...]]) -> float:
+    return sum(run.seconds for stages in runs for run in stages) / len(runs) / 60
+
+
+def _clocks() -> tuple[float, float]:
+    return time.perf_counter(), time.process_time()

@@ -16,18 +16,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from heedful.data.synthetic.biographies import QUESTION
 from heedful.errors import InputError
 from heedful.files import write_atomic, write_json
 from heedful.studies.knowledge.answers import Answerer, sequence_probability
 from heedful.studies.knowledge.corpus import Asked, Evidence, KnowledgeCorpus, name_in
-from heedful.studies.knowledge.findings import AskReply
+from heedful.studies.knowledge.findings import ASK, RECORD, AskReply
+from heedful.studies.knowledge.judgement import Judgement
 from heedful.studies.knowledge.names import Neighbours
 from heedful.studies.knowledge.training import END, MASK
 from heedful.tokenization import Tokenizer
 from heedful.training import trained_decoder
 
-ASK, STUDY = "ask.json", "knowledge.json"
 TOKENIZER, DOCUMENTS = "tokenizer.json", "documents.txt"
 QUESTIONS, PEOPLE = "questions.tsv", "people.tsv"
 KIND = "heedful knowledge study"
@@ -47,6 +46,17 @@ class Threshold:
     """The error rate for which it was chosen."""
     promised_error: float | None = None
     """What the held-out questions promise, at 95 %; None where nobody worked it out."""
+
+    @classmethod
+    def of(cls, judged: Judgement) -> Threshold:
+        """Return what the judgement of a study chose."""
+        risk = judged.risk_coverage
+        return cls(
+            temperature=judged.after.temperature,
+            confidence=risk.threshold,
+            wanted_error=risk.wanted_error,
+            promised_error=risk.promised_error,
+        )
 
 
 def keep_for_asking(
@@ -137,7 +147,7 @@ class Asker:
             list(self.people),
             list(self.people.values()),
             self.answerer.tokenizer.encode_batch,
-            lambda names: self.answerer.name_states([_about(name) for name in names]),
+            lambda names: self.answerer.name_states([Asked.about(name) for name in names]),
         )
 
     def _checked(self, number: int, text: str) -> Asked:
@@ -165,13 +175,7 @@ class Asker:
                 expected=f"at most {self.answerer.longest_question} leave room for an answer",
                 way_out='ask as it was trained: "Where was NAME born?"',
             )
-        return Asked(question=question, name=name_in(question) or "", answer="", seen=False,
-                     hint=None, pointed=None)  # fmt: skip
-
-
-def _about(name: str) -> Asked:
-    question = QUESTION.format(n=name)
-    return Asked(question=question, name=name, answer="", seen=False, hint=None, pointed=None)
+        return Asked(question=question, name=name_in(question) or "", answer="", seen=False)
 
 
 def _run_of(path: Path) -> Path:
@@ -179,7 +183,7 @@ def _run_of(path: Path) -> Path:
         raise InputError(
             str(path), "there is no such folder", way_out="make one with: heed study knowledge"
         )
-    study = path / STUDY
+    study = path / RECORD
     if (path / ASK).is_file() or not study.is_file():
         return path
     run = _json(study).get("run")

@@ -19,6 +19,7 @@ from pathlib import Path
 from heedful.data.corpus import Documents, Pairs
 from heedful.data.pairs import read_tsv
 from heedful.data.synthetic.biographies import (
+    QUESTION,
     QUESTION_PHRASINGS,
     REGIONS,
     Biographies,
@@ -133,10 +134,21 @@ class Asked(Record):
     """The right answer."""
     seen: bool
     """Whether the pretraining text has the name."""
-    hint: bool | None
+    hint: bool | None = None
     """Whether the name is of the kind that points to a place; None where nobody knows."""
-    pointed: str | None
+    pointed: str | None = None
     """The place that the name points to, right or wrong."""
+
+    @classmethod
+    def about(cls, name: str) -> Asked:
+        """Return the question about somebody whom no text has."""
+        return cls(
+            question=QUESTION.format(n=name),
+            name=name,
+            answer="",
+            seen=False,
+            pointed=pointed_place(name),
+        )
 
     @property
     def group(self) -> str:
@@ -341,8 +353,6 @@ def _known_from_text(question: str, answer: str, evidence: Evidence) -> Asked:
         name=name,
         answer=answer,
         seen=bool(evidence.mentions(name)),
-        hint=None,
-        pointed=None,
     )
 
 

@@ -11,6 +11,11 @@ from typing import Any
 
 from heedful.records import Record
 
+RECORD = "knowledge.json"
+"""The file of the record, in the folder of a study."""
+ASK = "ask.json"
+"""The file that makes a run ready for `heed ask`."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CurvePoint(Record):

@@ -25,6 +25,7 @@ from heedful.studies.knowledge.answers import (
     Answerer,
     Reply,
     Signals,
+    correct,
     sequence_probability,
 )
 from heedful.studies.knowledge.confidence import (
@@ -34,7 +35,7 @@ from heedful.studies.knowledge.confidence import (
     risk_coverage,
     separations,
 )
-from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus, pointed_place
+from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
 from heedful.studies.knowledge.findings import (
     AnswerRecord,
     Calibration,
@@ -142,14 +143,12 @@ class _Heard:
 
     @classmethod
     def of(cls, answerer: Answerer, asked: Sequence[Asked], seed: int) -> _Heard:
-        replies = answerer.replies([one.question for one in asked])
+        replies = answerer.replies_to(asked)
         return cls(
             asked=asked,
             replies=replies,
             signals=answerer.signals(asked, replies, samples=SAMPLES, seed=seed),
-            right=np.array(
-                [reply.text == one.answer for one, reply in zip(asked, replies, strict=True)]
-            ),
+            right=correct(asked, replies),
         )
 
     def confidence(self, temperature: float) -> Float64[np.ndarray, " questions"]:
@@ -200,8 +199,8 @@ def study_names(
     names, made = unseen_names(corpus, count, seed)
     if len(names) < 2:
         return None
-    asked = [_about(name) for name in names]
-    replies = answerer.replies([one.question for one in asked])
+    asked = [Asked.about(name) for name in names]
+    replies = answerer.replies_to(asked)
     logits = answerer.read_again([one.question for one in asked], replies)
     confidence = sequence_probability(logits, replies, judged.after.temperature)
     said = [reply.text for reply in replies]
@@ -210,7 +209,7 @@ def study_names(
         list(known),
         list(known.values()),
         answerer.tokenizer.encode_batch,
-        lambda some: answerer.name_states([_about(name) for name in some]),
+        lambda some: answerer.name_states([Asked.about(name) for name in some]),
     )
     nearest = neighbours.nearest(names)
     followed = following(said, nearest, corpus.places[0])
@@ -256,17 +255,6 @@ def _invented_confidence(
         return None
     replies = answerer.replies(asked)
     return sequence_probability(answerer.read_again(asked, replies), replies, temperature)
-
-
-def _about(name: str) -> Asked:
-    return Asked(
-        question=QUESTION.format(n=name),
-        name=name,
-        answer="",
-        seen=False,
-        hint=None,
-        pointed=pointed_place(name),
-    )
 
 
 def _records(

@@ -1,28 +1,38 @@
-"""The study from end to end: train the arms, ask, and judge every answer.
+"""The study from end to end: train everything, ask, judge every answer, and write the record.
 
-Every training is a run in the study's folder; an interrupted study goes on where it stopped.
+Every training is a run in the study's folder, so an interrupted study is resumed where it stopped.
+There is one plan of trainings. It is trained first, in parallel where that pays: a training this
+small keeps one core busy and gains next to nothing from a second, so each gets a process of its own
+with one thread. Then the runs are opened and asked.
 """
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from heedful.files import write_atomic
-from heedful.studies.knowledge.ahead import (
-    ArmJob,
-    Job,
-    Setting,
-    StorageJob,
-    train_side_by_side,
+from heedful.progress import Parts, Step
+from heedful.studies.knowledge.arms import (
+    baselines,
+    measure_arm,
+    storage_point,
+    train_arm,
 )
-from heedful.studies.knowledge.arms import ARMS, ROTARY, TrainedArm, baselines, labels_of, train_arm
-from heedful.studies.knowledge.asker import STUDY, Threshold, keep_for_asking
+from heedful.studies.knowledge.asker import Threshold, keep_for_asking
 from heedful.studies.knowledge.corpus import KnowledgeCorpus
-from heedful.studies.knowledge.curves import StorageCase, StoragePlan, storage_point
-from heedful.studies.knowledge.findings import Arm, KnowledgeStudy, NameStudy, StoragePoint
+from heedful.studies.knowledge.findings import (
+    RECORD,
+    Arm,
+    KnowledgeStudy,
+    NameStudy,
+    StoragePoint,
+)
 from heedful.studies.knowledge.judgement import (
     Judgement,
     confusion,
@@ -30,114 +40,177 @@ from heedful.studies.knowledge.judgement import (
     label_counts,
     study_names,
 )
-from heedful.studies.knowledge.recipe import Recipe
-from heedful.studies.knowledge.training import prepare
-from heedful.training.hooks import Report
+from heedful.studies.knowledge.plans import ARMS, ROTARY, ArmTraining, StudyPlan, Training
+from heedful.studies.knowledge.training import Material, prepare
+from heedful.training import FinishedRun, RunStoppedError
+from heedful.training.hooks import Progress, Report
+from heedful.training.signals import StopRequests
+from heedful.workers import Pool, StartError, TaskOutcome, report
 
-Step = Callable[[int, int], None]
-"""Called with (done, of how many)."""
 RUNS = "runs"
-PARTS = 1_000
-"""Parts of one training that a progress bar can show."""
+CHILD = "heedful.studies.knowledge.knowledge_study:child_trainer"
+"""What a child process of the pool runs."""
+SAVING_SECONDS = 60.0
+"""How long a stopped training may take to save itself."""
+SECONDS_BETWEEN = 0.2
+"""Reports of one training are no denser than this."""
+
+Tell = Callable[[str, float], None]
+"""Called with the label of a run and the share of it that is done."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class StudyPlan:
-    """What a study does, beside its corpus."""
-
-    recipe: Recipe
-    """Of every arm."""
-    seeds: int = 1
-    """How many decoders are trained for each arm."""
-    seed: int = 0
-    """The first of their seeds."""
-    wanted_error: float = 0.1
-    """The error rate for which the abstention threshold is chosen."""
-    unseen: int = 240
-    """Names asked about that nobody has."""
-    storage: StoragePlan | None = None
-    """The small trainings; None: none."""
-    storage_recipe: Recipe | None = None
-    """How these are trained."""
-    quick: bool = False
-    """Whether this only tries the machinery."""
-    processes: int = 1
-    """Trainings at once, each in a process of its own; 1: one after the other, in this one."""
-
-
-def knowledge_study(
+def study_knowledge(
     corpus: KnowledgeCorpus, plan: StudyPlan, folder: Path, progress: Step | None = None
 ) -> KnowledgeStudy:
     """Run the whole study in a folder, and write its record there as `knowledge.json`."""
     started = time.perf_counter()
-    runs = folder / RUNS
-    runs.mkdir(parents=True, exist_ok=True)
-    material = prepare(corpus, plan.recipe, seed=plan.seed)
-    seeds = range(plan.seed, plan.seed + plan.seeds)
-    cases = [] if plan.storage is None else list(plan.storage.cases())
-    meter = _Meter(
-        [label for arm in ARMS for seed in seeds for label in labels_of(arm, seed)]
-        + [f"storage {case.label}" for case in cases],
-        progress,
+    trainer = Trainer(corpus, plan, folder / RUNS)
+    trainings = plan.trainings()
+    labels = [label for training in trainings for label in training.labels]
+    parts = Parts(dict.fromkeys([*labels, "asking"], 1.0), _shares(progress))
+    outcomes = train_all(
+        trainer, trainings, plan.processes, lambda label, share: parts.tell(label, label, share)
     )
-    if plan.processes > 1:
-        setting = Setting(corpus=corpus, recipe=plan.recipe, seed=plan.seed, runs=runs,
-                          storage=plan.storage, storage_recipe=plan.storage_recipe)  # fmt: skip
-        train_side_by_side(setting, _jobs(seeds, cases), plan.processes, meter.tell)
-    arms = {arm: train_arm(arm, material, runs, seeds, meter.of) for arm in ARMS}
+    trained = dict(zip(trainings, outcomes, strict=True))
+    arms = {
+        arm: measure_arm(
+            arm,
+            trainer.material,
+            {seed: trained[ArmTraining(arm=arm, seed=seed)] for seed in plan.all_seeds},
+        )
+        for arm in ARMS
+    }
     main = arms[ROTARY]
     judged = judge(main.answerer, corpus, wanted_error=plan.wanted_error, seed=plan.seed,
                    studied=plan.unseen)  # fmt: skip
     names = study_names(main.answerer, corpus, judged, count=plan.unseen, seed=plan.seed)
-    storage = []
-    for case in cases:
-        assert plan.storage is not None
-        recipe, report = plan.storage_recipe or plan.recipe, meter.of(f"storage {case.label}")
-        storage.append(
-            storage_point(case, recipe, plan.storage, runs, seed=plan.seed, report=report)
-        )
-    _keep(main, corpus, judged)
-    trained = [arm.record for arm in arms.values()]
-    record = _record(corpus, plan, judged, (*trained, *baselines(corpus)), names, tuple(storage),
-                     main, (time.perf_counter() - started) / 60)  # fmt: skip
-    write_atomic(folder / STUDY, record.to_json())
-    meter.finish()
+    keep_for_asking(main.run.folder, main.answerer, Threshold.of(judged), corpus)
+    record = _record(
+        corpus,
+        plan,
+        judged,
+        arms=(*(arm.record for arm in arms.values()), *baselines(corpus)),
+        names=names,
+        storage=tuple(trained[case] for case in plan.cases),
+        run=f"{RUNS}/{main.run.folder.name}",
+        minutes=(time.perf_counter() - started) / 60,
+    )
+    write_atomic(folder / RECORD, record.to_json())
+    parts.finish("done")
     return record
 
 
-def _jobs(seeds: Sequence[int], cases: Sequence[StorageCase]) -> list[Job]:
-    """Return every training, the long ones first, so that no process waits for the last."""
-    arms: list[Job] = [
-        ArmJob(arm=arm, seed=seed)
-        for arm in sorted(ARMS, key=lambda arm: not arm.pretrained)
-        for seed in seeds
-    ]
-    small: list[Job] = [
-        StorageJob(case=case, label=f"storage {case.label}")
-        for case in sorted(cases, key=lambda case: -case.people)
-    ]
-    long = sum(plan.pretrained for plan in ARMS) * len(seeds)
-    return [*arms[:long], *small, *arms[long:]]
+class Trainer:
+    """Trains what a study needs, one training after the other."""
+
+    def __init__(self, corpus: KnowledgeCorpus, plan: StudyPlan, runs: Path) -> None:
+        self.corpus, self.plan, self.runs = corpus, plan, runs
+
+    @cached_property
+    def material(self) -> Material:
+        """The corpus, made ready for the arms."""
+        return prepare(self.corpus, self.plan.recipe, seed=self.plan.seed)
+
+    def train(self, training: Training, tell: Tell) -> tuple[FinishedRun, ...] | StoragePoint:
+        """Return the runs of an arm, or the curve of a small training; finished ones are found."""
+        plan = self.plan
+        outcome: tuple[FinishedRun, ...] | StoragePoint
+        if isinstance(training, ArmTraining):
+            outcome = train_arm(
+                training.arm, self.material, self.runs, training.seed,
+                lambda label: _hook(label, tell),
+            )  # fmt: skip
+        else:
+            assert plan.storage is not None
+            outcome = storage_point(
+                training, plan.storage_recipe or plan.recipe, plan.storage, self.runs,
+                seed=plan.seed, report=_hook(training.labels[0], tell),
+            )  # fmt: skip
+        for label in training.labels:
+            tell(label, 1.0)
+        return outcome
 
 
-def _keep(main: TrainedArm, corpus: KnowledgeCorpus, judged: Judgement) -> None:
-    threshold = Threshold(
-        temperature=judged.after.temperature,
-        confidence=judged.risk_coverage.threshold,
-        wanted_error=judged.risk_coverage.wanted_error,
-        promised_error=judged.risk_coverage.promised_error,
+def train_all(
+    trainer: Trainer, trainings: Sequence[Training], processes: int, tell: Tell
+) -> list[Any]:
+    """Return what came of each training; a signal stops all of them, and all are saved."""
+    outcomes = _in_children(trainer, trainings, processes, tell) if processes > 1 else {}
+    # What a child failed to train is trained here, where an error reaches the user.
+    return [
+        outcomes[training] if training in outcomes else trainer.train(training, tell)
+        for training in trainings
+    ]
+
+
+def _in_children(
+    trainer: Trainer, trainings: Sequence[Training], processes: int, tell: Tell
+) -> dict[Training, Any]:
+    """Train in child processes; return what came of the trainings that succeeded."""
+    pool = Pool(
+        CHILD,
+        (trainer.corpus, trainer.plan, trainer.runs),
+        workers=min(processes, len(trainings)),
+        saving_seconds=SAVING_SECONDS,
     )
-    keep_for_asking(main.trained.run, main.answerer, threshold, corpus)
+    outcomes: list[TaskOutcome] = []
+    with StopRequests() as requests, contextlib.suppress(StartError), pool:
+        outcomes = pool.map(
+            trainings,
+            report=lambda progress: tell(*progress),
+            stop=lambda: bool(requests.number),
+        )
+    if requests.number:
+        raise RunStoppedError(trainer.runs, signal.Signals(requests.number).name)
+    return {
+        training: outcome.value
+        for training, outcome in zip(trainings, outcomes, strict=False)
+        if outcome.kind == "value"
+    }
+
+
+def child_trainer(
+    corpus: KnowledgeCorpus, plan: StudyPlan, runs: Path
+) -> Callable[[Training], Any]:
+    """Return what a child process does with a training."""
+    trainer = Trainer(corpus, plan, runs)
+
+    def train(training: Training) -> Any:
+        try:
+            return trainer.train(training, lambda label, share: report((label, share)))
+        except RunStoppedError:
+            raise SystemExit(0) from None  # the parent asked for it, and waits for the end
+
+    return train
+
+
+def _hook(label: str, tell: Tell) -> Report:
+    """Return the report hook of a training; it tells the share that is done now and then."""
+    last = 0.0
+
+    def report_share(progress: Progress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= SECONDS_BETWEEN or progress.step == progress.steps:
+            last = now
+            tell(label, progress.step / progress.steps)
+
+    return report_share
+
+
+def _shares(progress: Step | None) -> Tell | None:
+    return None if progress is None else lambda _, share: progress(round(1_000 * share), 1_000)
 
 
 def _record(
     corpus: KnowledgeCorpus,
     plan: StudyPlan,
     judged: Judgement,
+    *,
     arms: tuple[Arm, ...],
     names: NameStudy | None,
     storage: tuple[StoragePoint, ...],
-    main: TrainedArm,
+    run: str,
     minutes: float,
 ) -> KnowledgeStudy:
     threshold = judged.risk_coverage.threshold
@@ -163,38 +236,7 @@ def _record(
         storage=storage,
         answers=judged.answers,
         main_arm=ROTARY.name,
-        run=f"{RUNS}/{main.trained.run.name}",
+        run=run,
         minutes=minutes,
         quick=plan.quick,
     )
-
-
-class _Meter:
-    """Adds the progress of many trainings up to one bar."""
-
-    def __init__(self, labels: list[str], progress: Step | None) -> None:
-        self.shares = dict.fromkeys(labels, 0.0)
-        self.progress = progress
-        self.total = PARTS * (len(labels) + 1)
-
-    def of(self, label: str) -> Report | None:
-        """Return the hook of one training; those before it are done."""
-        if self.progress is None:
-            return None
-        for before in self.shares:
-            if before == label:
-                break
-            self.shares[before] = 1.0
-        self.tell(label, self.shares[label])
-        return lambda progress: self.tell(label, progress.step / progress.steps)
-
-    def tell(self, label: str, share: float) -> None:
-        """Show that so much of a training is done."""
-        self.shares[label] = share
-        if self.progress is not None:
-            self.progress(int(PARTS * sum(self.shares.values())), self.total)
-
-    def finish(self) -> None:
-        """Show that everything is done."""
-        if self.progress is not None:
-            self.progress(self.total, self.total)

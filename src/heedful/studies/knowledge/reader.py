@@ -288,11 +288,7 @@ def self_questions(documents: Sequence[str], train: Sequence[Asked]) -> list[Ask
         answer, chance = reader.read(document)
         if chance >= SURE:
             question = example.question.replace(example.name, name)
-            made.append(
-                Asked(
-                    question=question, name=name, answer=answer, seen=True, hint=None, pointed=None
-                )
-            )
+            made.append(Asked(question=question, name=name, answer=answer, seen=True))
     return made
 
 

@@ -11,9 +11,8 @@ a step takes beside the gradient is added as a share.
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,19 +23,16 @@ from heedful.data.batches import Batches, bucketed, packed
 from heedful.data.corpus import Documents
 from heedful.data.packing import one_in_each_row
 from heedful.data.sequences import Sequences, document_sequences
-from heedful.errors import InputError, RunError
+from heedful.errors import InputError
 from heedful.files import sha256, write_json
-from heedful.model import Decoder
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
 from heedful.studies.knowledge.corruption import corrupted, cue_sequences, cue_texts
+from heedful.studies.knowledge.plans import PositionKind, Recipe
 from heedful.studies.knowledge.reader import self_questions
-from heedful.studies.knowledge.recipe import PositionKind, Recipe
 from heedful.tokenization import Tokenizer, learn_tokenizer
-from heedful.training import Hooks, TrainingConfig, resume, train, trained_decoder
+from heedful.training import FinishedRun, Hooks, TrainingConfig, run_path, train_to_end
 from heedful.training.feed import Feed
-from heedful.training.folder import RESULT, RunFolder
-from heedful.training.hooks import Evaluate, Evaluation, Report
-from heedful.training.metrics import read_metrics
+from heedful.training.hooks import Evaluate, Report
 from heedful.training.session import measured
 from heedful.training.trial import choose
 
@@ -45,16 +41,6 @@ MASK, END = "⁇", "□"
 BESIDE = 1.25
 """What a whole step takes, in gradients: the optimiser, batches, saving."""
 MANY = 100_000
-
-
-class StudyStoppedError(RunError):
-    """A signal ended the study between two steps; what was trained is kept."""
-
-    def __init__(self, run: Path, name: str) -> None:
-        super().__init__(
-            str(run), f"was stopped by {name}", way_out="run the same command again to go on"
-        )
-        self.exit_code = 128 + int(signal.Signals[name])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,37 +54,6 @@ class Material:
     """For pretraining, with the questions that are mixed in."""
     questions: Batches
     """For fine-tuning."""
-
-    @property
-    def mask(self) -> int:
-        """The id of the mark for what was taken out."""
-        return known_id(self.tokenizer, MASK)
-
-    @property
-    def end(self) -> int:
-        """The id of the mark that ends a text."""
-        return known_id(self.tokenizer, END)
-
-    def prompt(self, question: str) -> list[int]:
-        """Return what the model reads before it answers."""
-        return [*self.tokenizer.encode(question), self.mask]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Trained:
-    """A decoder, and the run that made it."""
-
-    decoder: Decoder
-    run: Path
-    """The run of its last stage."""
-    seconds: float
-    """Of all stages."""
-    pretraining_seconds: float
-    """Of the first; 0 where there was none."""
-    evaluations: tuple[Evaluation, ...]
-    """Of the last stage."""
-    before: tuple[Evaluation, ...] = ()
-    """Of the pretraining before it."""
 
 
 def prepare(corpus: KnowledgeCorpus, recipe: Recipe, *, seed: int = 0) -> Material:
@@ -153,8 +108,8 @@ def pretrain(
     report: Report | None = None,
     evaluate: Evaluate | None = None,
     evaluations: int = 1,
-) -> Trained:
-    """Train a new decoder on the documents, or find or go on with the run that does."""
+) -> FinishedRun:
+    """Train a new decoder on the documents, or resume or find the run that does."""
     recipe = material.recipe
     model = recipe.shape.config(material.tokenizer.size, recipe.context, positions)
     config = recipe.training(recipe.pretraining, model, len(material.documents), seed)
@@ -164,9 +119,9 @@ def pretrain(
         config = recipe.training(stage, model, len(material.documents), seed)
     config = config.changed(evaluate_every=max(config.steps // evaluations, 1))
     hooks = Hooks(report=report, evaluate=evaluate)
-    run = _trained(config, material.documents, folder, label, material.corpus.hashes, hooks)
-    seconds = seconds_trained(run)
-    return _finished(run, seconds, seconds)
+    data = material.corpus.hashes
+    path = run_path(folder, label, config, data)
+    return train_to_end(path, config, material.documents, data=data, hooks=hooks)
 
 
 def fine_tune(
@@ -175,22 +130,20 @@ def fine_tune(
     *,
     label: str,
     positions: PositionKind,
-    after: Trained | None = None,
+    after: FinishedRun | None = None,
     seed: int = 0,
     report: Report | None = None,
-) -> Trained:
+) -> FinishedRun:
     """Teach a decoder to answer: a pretrained one, or a new one."""
     recipe = material.recipe
     model = recipe.shape.config(material.tokenizer.size, recipe.context, positions)
     stage = recipe.finetuning if after is not None else recipe.alone or recipe.finetuning
     config = recipe.training(stage, model, len(material.questions), seed)
-    initial: Mapping[str, Tensor] | None = None if after is None else after.decoder.state_dict()
+    initial: Mapping[str, Tensor] | None = None if after is None else after.decoder().state_dict()
     hooks = Hooks(report=report, initial=initial)
-    data = material.corpus.hashes | ({} if after is None else {"began from": after.run.name})
-    run = _trained(config, material.questions, folder, label, data, hooks)
-    before = 0.0 if after is None else after.seconds
-    made = _finished(run, before + seconds_trained(run), before)
-    return made if after is None else replace(made, before=after.evaluations)
+    data = material.corpus.hashes | ({} if after is None else {"began from": after.folder.name})
+    path = run_path(folder, label, config, data)
+    return train_to_end(path, config, material.questions, data=data, hooks=hooks)
 
 
 def question_sequences(
@@ -215,19 +168,6 @@ def joined(first: Sequences, second: Sequences) -> Sequences:
         starts=np.concatenate([first.starts, second.starts[1:] + first.starts[-1]]),
         prompts=np.concatenate([first.prompts, second.prompts]),
     )
-
-
-def seconds_trained(run: Path) -> float:
-    """Return how long a run has trained, over all interruptions, by its own metrics."""
-    total, last = 0.0, 0.0
-    for line in read_metrics(run):
-        seconds = line.get("seconds")
-        if not isinstance(seconds, float | int):
-            continue
-        if seconds < last:  # the clock of a resumed run begins again
-            total += last
-        last = float(seconds)
-    return total + last
 
 
 def known_id(tokenizer: Tokenizer, mark: str) -> int:
@@ -283,41 +223,6 @@ def _laid_out(sequences: Sequences, recipe: Recipe, rows: int, seed: int) -> Bat
         seed=seed,
         pad=0,
         shuffle=True,
-    )
-
-
-def _trained(
-    config: TrainingConfig,
-    feed: Batches,
-    folder: Path,
-    label: str,
-    data: dict[str, str],
-    hooks: Hooks,
-) -> Path:
-    """Train, go on, or find what is finished; return the run's folder."""
-    settings = {"config": config.to_dict(), "data": data}
-    digest = sha256(json.dumps(settings, sort_keys=True))[:8]
-    path = folder / f"{label}-{digest}"
-    run = RunFolder(path)
-    if (path / RESULT).is_file() and run.read(RESULT).get("finished"):
-        return path
-    if run.exists:
-        result = resume(path, feed, data=data, hooks=hooks)
-    else:
-        result = train(config, feed, path, data=data, hooks=hooks)
-    if not result.finished:
-        raise StudyStoppedError(path, result.stopped_by)
-    return path
-
-
-def _finished(run: Path, seconds: float, pretraining_seconds: float) -> Trained:
-    found = RunFolder(run).read(RESULT).get("evaluations", [])
-    return Trained(
-        decoder=trained_decoder(run),
-        run=run,
-        seconds=seconds,
-        pretraining_seconds=pretraining_seconds,
-        evaluations=tuple(Evaluation(step=one["step"], values=one["values"]) for one in found),
     )
 
 
