@@ -41,9 +41,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from heedful.data.batches import Batches, packed
-from heedful.data.packing import shuffled
-from heedful.data.sequences import Sequences
+from heedful.data.batches import Batches, Sequences, packed, shuffled
 from heedful.machine import examine
 from heedful.model import Decoder, DecoderConfig, parameter_count, preset
 from heedful.model.config import Dropout, Rotary

@@ -24,9 +24,9 @@ import sacrebleu
 from sacrebleu.metrics import BLEU, CHRF
 
 from heedful.data.corpus import Pairs
-from heedful.data.groups import References, references
-from heedful.data.reading import Reading, read_corpora
-from heedful.data.splits import overlap
+from heedful.data.readers import read_corpora
+from heedful.data.splits import References, overlap, references
+from heedful.data.text_files import Reading
 from heedful.machine import examine
 from heedful.studies.text_corpora import Parts, TextData, read_parts
 from heedful.studies.translation import Translator

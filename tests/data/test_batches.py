@@ -10,10 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.batches import IGNORE, NO_DOCUMENT, Batch, Batches, bucketed, packed
+from heedful.data.batches import (
+    IGNORE,
+    NO_DOCUMENT,
+    Batch,
+    Batches,
+    Sequences,
+    bucketed,
+    document_sequences,
+    pack,
+    packed,
+    pair_sequences,
+    shuffled,
+)
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.packing import pack, shuffled
-from heedful.data.sequences import Sequences, document_sequences, pair_sequences
 from heedful.errors import ConfigError, InputError
 
 WIDTH = 12

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
-from heedful.data.batches import IGNORE, Batch, bucketed, packed
-from heedful.data.sequences import Sequences
+from heedful.data.batches import IGNORE, Batch, Sequences, bucketed, packed
 from heedful.model import Decoder, DecoderConfig
 
 WIDTH = 16

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.groups import linked_groups, references
-from heedful.data.splits import overlap, split
+from heedful.data.splits import linked_groups, overlap, references, split
 from heedful.errors import ConfigError
 
 word = st.sampled_from([f"w{number}" for number in range(25)])

@@ -11,10 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.characters import counted, odd_characters
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.inspection import inspect_corpora, inspect_corpus, lengths
-from heedful.data.language import guess_language
+from heedful.data.inspection import (
+    counted,
+    inspect_corpora,
+    inspect_corpus,
+    lengths,
+    odd_characters,
+)
+from heedful.data.languages import guess_language
 
 texts = st.lists(st.text(st.characters(codec="utf-8"), max_size=12), min_size=1, max_size=20)
 

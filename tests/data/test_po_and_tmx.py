@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.files import Limits
-from heedful.data.po import read_po
-from heedful.data.tmx import read_tmx
+from heedful.data.text_files import Limits, Reading
+from heedful.data.translation_files import read_po, read_tmx
 from heedful.errors import InputError
 
 PO = r"""# A translation
@@ -108,7 +107,7 @@ def test_escapes_are_undone(
         return f'"{text}"'
 
     content = "".join(f"msgid {quoted(a)}\nmsgstr {quoted(b)}\n\n" for a, b in rows)
-    pairs = read_po(written(tmp_path_factory.mktemp("po"), content), languages=("x", "y"))
+    pairs = read_po(written(tmp_path_factory.mktemp("po"), content), Reading(languages=("x", "y")))
     assert list(zip(pairs.sources, pairs.targets, strict=True)) == rows
 
 
@@ -132,7 +131,7 @@ def test_escapes_are_undone(
 )
 def test_unreadable_po_is_refused(tmp_path: Path, content: str, problem: str) -> None:
     with pytest.raises(InputError) as error:
-        read_po(written(tmp_path, content), limits=Limits(line_bytes=1000))
+        read_po(written(tmp_path, content), Reading(limits=Limits(line_bytes=1000)))
     assert problem in str(error.value)
     assert str(error.value).isprintable()
 
@@ -149,7 +148,7 @@ def test_what_becomes_a_pair_of_a_tmx_file(tmp_path: Path) -> None:
         "second segment in one language": 1,
         "without one of the languages": 1,
     }
-    assert read_tmx(path, source="fr").languages == ("fr", "en")
+    assert read_tmx(path, Reading(source="fr")).languages == ("fr", "en")
     assert read_tmx(written(tmp_path, tmx(UNIT, source="fr"))).languages == ("fr", "en")
 
 
@@ -182,7 +181,7 @@ def test_utf16_is_read_as_xml_says(tmp_path: Path) -> None:
 )
 def test_unreadable_tmx_is_refused(tmp_path: Path, content: str | bytes, problem: str) -> None:
     with pytest.raises(InputError) as error:
-        read_tmx(written(tmp_path, content), limits=Limits(line_bytes=1000))
+        read_tmx(written(tmp_path, content), Reading(limits=Limits(line_bytes=1000)))
     assert problem in str(error.value)
     assert str(error.value).isprintable()
 
@@ -198,4 +197,4 @@ def test_a_tag_that_never_ends_is_refused_soon(tmp_path: Path) -> None:
 def test_languages_that_are_not_there_are_named(tmp_path: Path) -> None:
     path = written(tmp_path, tmx(UNIT))
     with pytest.raises(InputError, match="no unit in both 'en' and 'de'; its languages are en, fr"):
-        read_tmx(path, languages=("en", "de"))
+        read_tmx(path, Reading(languages=("en", "de")))

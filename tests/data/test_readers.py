@@ -11,11 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.files import Limits
-from heedful.data.json_lines import read_json_lines
-from heedful.data.pairs import read_parallel, read_tsv
-from heedful.data.reading import Reading, read_corpora, read_corpus
-from heedful.data.text import read_text
+from heedful.data.readers import (
+    read_corpora,
+    read_corpus,
+    read_json_lines,
+    read_parallel,
+    read_text,
+    read_tsv,
+)
+from heedful.data.text_files import Limits, Reading
 from heedful.errors import InputError
 
 ENGLISH = ["The cat is here.", "What is that?", "He was with the dog."]
@@ -42,14 +46,14 @@ def test_columns_are_what_tabs_separate(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]
 ) -> None:
     path = written(tmp_path_factory.mktemp("tsv"), "a.tsv", *("\t".join(row) for row in rows))
-    pairs = read_tsv(path, languages=("a", "b"))
+    pairs = read_tsv(path, Reading(languages=("a", "b")))
     assert list(zip(pairs.sources, pairs.targets, strict=True)) == rows
-    turned = read_tsv(path, languages=("a", "b"), source="b")
+    turned = read_tsv(path, Reading(languages=("a", "b"), source="b"))
     assert (turned.sources, turned.targets) == (pairs.targets, pairs.sources)
 
 
 def test_languages_of_columns_are_told_with_a_reason(tmp_path: Path) -> None:
-    pairs = read_tsv(written(tmp_path, "a.tsv", *tabbed(ENGLISH, FRENCH)), source="fr")
+    pairs = read_tsv(written(tmp_path, "a.tsv", *tabbed(ENGLISH, FRENCH)), Reading(source="fr"))
     assert pairs.languages == ("fr", "en")
     assert pairs.sources == tuple(FRENCH)
     assert "column 1 reads as English" in pairs.notes[0]
@@ -61,13 +65,13 @@ def test_languages_of_columns_are_told_with_a_reason(tmp_path: Path) -> None:
 
 def test_further_columns_are_named_and_others_can_be_chosen(tmp_path: Path) -> None:
     path = written(tmp_path, "a.tsv", "1\tcat\t2\tchat", "3\tdog\t4\tchien")
-    assert read_tsv(path, columns=(4, 2)).targets == ("cat", "dog")
+    assert read_tsv(path, Reading(columns=(4, 2))).targets == ("cat", "dog")
     assert "of 4 columns, 3, 4 not read" in read_tsv(path).notes[-1]
     for columns in ((0, 1), (2, 2), (1, 101)):
         with pytest.raises(InputError, match="two different numbers"):
-            read_tsv(path, columns=columns)
+            read_tsv(path, Reading(columns=columns))
     with pytest.raises(InputError, match="line 1: has 4 columns; columns 1 and 5"):
-        read_tsv(path, columns=(1, 5))
+        read_tsv(path, Reading(columns=(1, 5)))
 
 
 def test_ragged_columns_are_refused_and_nothing_is_quoting(tmp_path: Path) -> None:
@@ -87,7 +91,7 @@ def test_parallel_files_are_one_corpus(tmp_path: Path, ending: str) -> None:
     assert pairs.languages == ("fr", "en")
     assert pairs.name == "train.fr+en"
     assert [len(origin.sha256) for origin in pairs.origins] == [64, 64]
-    assert read_parallel(first, second, source="en").sources == tuple(ENGLISH)
+    assert read_parallel(first, second, Reading(source="en")).sources == tuple(ENGLISH)
 
 
 def test_unequal_files_are_refused_with_both_counts(tmp_path: Path) -> None:
@@ -109,11 +113,11 @@ def test_units_of_text(tmp_path: Path) -> None:
     assert read_text(path).texts == ("one", "two", "", " ", "three")
     assert read_text(path).without_empty().texts == ("one", "two", "three")
     assert read_text(path).without_empty().notes == ("2 empty documents left out on request",)
-    assert read_text(path, unit="paragraph").texts == ("one\ntwo", "three")
-    assert read_text(path, unit="file").texts == ("one\ntwo\n\n \nthree",)
+    assert read_text(path, Reading(unit="paragraph")).texts == ("one\ntwo", "three")
+    assert read_text(path, Reading(unit="file")).texts == ("one\ntwo\n\n \nthree",)
     for unit in ("line", "paragraph", "file"):
         with pytest.raises(InputError, match="holds nothing to read"):
-            read_text(written(tmp_path, "empty.txt"), unit=unit)
+            read_text(written(tmp_path, "empty.txt"), Reading(unit=unit))
 
 
 def test_too_many_texts_are_refused(tmp_path: Path) -> None:
@@ -121,10 +125,12 @@ def test_too_many_texts_are_refused(tmp_path: Path) -> None:
     lines = ["a\tb"] * 3
     for read in (read_tsv, read_text):
         with pytest.raises(InputError, match=r"more than 2 texts.*--max-texts"):
-            read(written(tmp_path, "a.tsv", *lines), limits=limits)
+            read(written(tmp_path, "a.tsv", *lines), Reading(limits=limits))
     with pytest.raises(InputError, match="more than 2 texts"):
         read_parallel(
-            written(tmp_path, "a.fr", *lines), written(tmp_path, "a.en", *lines), limits=limits
+            written(tmp_path, "a.fr", *lines),
+            written(tmp_path, "a.en", *lines),
+            Reading(limits=limits),
         )
 
 
@@ -141,7 +147,7 @@ def test_pairs_in_json_lines(
     tmp_path: Path, entry: object, fields: tuple[str, ...] | None, languages: tuple[str, str]
 ) -> None:
     path = written(tmp_path, "a.jsonl", json.dumps(entry), "", json.dumps(entry))
-    pairs = read_json_lines(path, fields=fields)
+    pairs = read_json_lines(path, Reading(fields=fields))
     assert isinstance(pairs, Pairs)
     assert (pairs.sources, pairs.targets) == (("un", "un"), ("one", "one"))
     assert pairs.languages == languages
@@ -182,7 +188,7 @@ def test_every_object_needs_the_fields_of_the_first(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="line 2: its field 'en' is missing"):
         read_json_lines(path)
     with pytest.raises(InputError, match="names 3 fields"):
-        read_json_lines(path, fields=("a", "b", "c"))
+        read_json_lines(path, Reading(fields=("a", "b", "c")))
 
 
 def test_files_are_told_by_name_and_by_their_lines(tmp_path: Path) -> None:

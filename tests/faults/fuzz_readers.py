@@ -28,14 +28,10 @@ from typing import NamedTuple
 from memory_peak import peak_megabytes
 
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.groups import linked_groups
 from heedful.data.inspection import inspect_corpus
-from heedful.data.json_lines import read_json_lines
-from heedful.data.pairs import read_parallel, read_tsv
-from heedful.data.po import read_po
-from heedful.data.splits import split
-from heedful.data.text import read_text
-from heedful.data.tmx import read_tmx
+from heedful.data.readers import read_json_lines, read_parallel, read_text, read_tsv
+from heedful.data.splits import linked_groups, split
+from heedful.data.translation_files import read_po, read_tmx
 from heedful.errors import InputError
 
 SLOWEST_ALLOWED = 1.0

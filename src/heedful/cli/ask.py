@@ -47,7 +47,7 @@ def _questions(given: tuple[str, ...], file: Path | None) -> list[str]:
     if given:
         return list(given)
     if file is not None:
-        from heedful.data.files import TextFile
+        from heedful.data.text_files import TextFile
 
         found = [line for line in TextFile(file).lines() if line.strip()]
     elif sys.stdin.isatty():

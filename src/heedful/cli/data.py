@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
 
 if TYPE_CHECKING:
-    from heedful.data.reading import Reading
+    from heedful.data.text_files import Reading
 else:
     Reading = Any
 
@@ -69,8 +69,7 @@ class ReadingFlags:
 
     def reading(self, limits: LimitFlags) -> Reading:
         """Return the flags as room `data` takes them."""
-        from heedful.data.files import Limits
-        from heedful.data.reading import Reading
+        from heedful.data.text_files import Limits, Reading
 
         return Reading(
             format=self.format,
@@ -115,7 +114,7 @@ def inspect(
     """
     check_figure_path(figure)
     from heedful.data.inspection import inspect_corpora
-    from heedful.data.reading import read_corpora
+    from heedful.data.readers import read_corpora
     from heedful.views.data import inspection_blocks, inspection_figure
 
     record = inspect_corpora(read_corpora(paths, reading.reading(limits)), examples)

@@ -229,7 +229,7 @@ def _lines_of(texts: Iterable[str]) -> list[str]:
 
 def _streamed(file: Path | None, work: Any) -> Iterator[Translation]:
     if file is not None:
-        from heedful.data.files import TextFile
+        from heedful.data.text_files import TextFile
 
         chunks = TextFile(file).chunks()
         yield from work(chain.from_iterable(blocks_of_lines(chunks)))

@@ -1,26 +1,312 @@
-"""Batches with hardly any padding, whose whole state is one number.
+"""From texts to batches: token sequences, rows packed with hardly any padding, and their order.
 
-Two ways to lay out sequences: `packed` puts several in each row of one width, `bucketed` puts
-sequences of like length together, one a row. What stands in which row is decided once, by the
+A sequence of n tokens is n − 1 things to predict: token i + 1 from tokens 0 … i. Its first
+`prompt` tokens are given, not learned.
+
+There are two ways to lay out sequences: `packed` puts several in each row of one width, `bucketed`
+puts sequences of like length together, one a row. What stands in which row is decided once, by the
 seed; the order in which rows come is a function of (seed, epoch). Batch number i of a run is
 therefore a function of i alone:
 
     epoch, place = divmod(i, batches in an epoch)
 
-and a run that stopped after batch i goes on with batch i + 1, without replaying anything.
+and a run that stopped after batch i resumes with batch i + 1, without replaying anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Int, Int32
 
-from heedful.data.packing import Rows, one_in_each_row, pack, shuffled
-from heedful.data.sequences import Sequences, ranges
+from heedful.data.corpus import Documents, Pairs
 from heedful.errors import ConfigError, InputError
+
+# Sequences: the tokens of a whole corpus in three flat arrays
+
+Encode: TypeAlias = Callable[[Sequence[str]], list[list[int]]]
+"""Texts to token ids, such as `Tokenizer.encode_batch`."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sequences:
+    """Token sequences, one after the other."""
+
+    tokens: Int32[np.ndarray, " tokens"]
+    """All tokens of all sequences."""
+    starts: Int[np.ndarray, " sequences_and_one"]
+    """Where each sequence starts, and where the last one ends."""
+    prompts: Int[np.ndarray, " sequences"]
+    """How many tokens at the start of each are given, not learned."""
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> Int[np.ndarray, " sequences"]:
+        """Tokens of each sequence."""
+        return np.diff(self.starts)
+
+    @property
+    def steps(self) -> Int[np.ndarray, " sequences"]:
+        """Predictions of each sequence: one less than its tokens."""
+        return self.lengths - 1
+
+    @classmethod
+    def of(
+        cls, sequences: Sequence[Sequence[int]], prompts: Sequence[int] | None = None
+    ) -> Sequences:
+        """Lay out lists of token ids.
+
+        >>> Sequences.of([[1, 2, 3], [4, 5]], prompts=[2, 1]).steps.tolist()
+        [2, 1]
+        """
+        lengths = np.fromiter(map(len, sequences), np.int64, count=len(sequences))
+        tokens = np.fromiter(chain.from_iterable(sequences), np.int64, count=int(lengths.sum()))
+        given = np.asarray([0] * len(lengths) if prompts is None else prompts, dtype=np.int64)
+        _check_sequences(lengths, tokens, given)
+        return cls(
+            tokens=tokens.astype(np.int32),
+            starts=np.concatenate([[0], np.cumsum(lengths)]),
+            prompts=given,
+        )
+
+    def cut(self, steps: int) -> Sequences:
+        """Cut long sequences into pieces of at most `steps` predictions.
+
+        The first token of a piece is the last of the piece before, so that every token is
+        predicted exactly once. What lies in another piece is not seen.
+
+        >>> Sequences.of([[1, 2, 3, 4]]).cut(2).tokens.tolist()
+        [1, 2, 3, 3, 4]
+        """
+        _check_steps(steps)
+        pieces = -(-self.steps // steps)
+        owner = np.repeat(np.arange(len(self)), pieces)
+        place = np.arange(len(owner)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+        starts = self.starts[owner] + place * steps
+        lengths = np.minimum(steps + 1, self.starts[owner + 1] - starts)
+        return Sequences(
+            tokens=self.tokens[ranges(starts, lengths)],
+            starts=np.concatenate([[0], np.cumsum(lengths)]),
+            prompts=np.clip(self.prompts[owner] - place * steps, 0, lengths),
+        )
+
+    def take(self, chosen: Int[np.ndarray, " chosen"]) -> Sequences:
+        """Return the sequences at these positions, in this order."""
+        lengths = self.lengths[chosen]
+        return Sequences(
+            tokens=self.tokens[ranges(self.starts[chosen], lengths)],
+            starts=np.concatenate([[0], np.cumsum(lengths)]),
+            prompts=self.prompts[chosen],
+        )
+
+    def without_longer(self, steps: int) -> Sequences:
+        """Leave out what has more than `steps` predictions; compare `len` to see how many."""
+        _check_steps(steps)
+        return self.take(np.flatnonzero(self.steps <= steps))
+
+
+def pair_sequences(
+    pairs: Pairs, encode: Encode, *, between: int, end: int, begin: int | None = None
+) -> Sequences:
+    """Write each pair as `begin source between target end`; only what follows is learned.
+
+    >>> letters = lambda texts: [[ord(letter) for letter in text] for text in texts]
+    >>> made = pair_sequences(
+    ...     Pairs(name="x", sources=("ab",), targets=("c",)), letters, between=1, end=2
+    ... )
+    >>> made.tokens.tolist(), made.prompts.tolist()
+    ([97, 98, 1, 99, 2], [3])
+    """
+    marks = {between, end} | ({begin} if begin is not None else set())
+    opening = [] if begin is None else [begin]
+    sources = _encoded(pairs.sources, encode, marks, pairs.name)
+    targets = _encoded(pairs.targets, encode, marks, pairs.name)
+    return Sequences.of(
+        [
+            [*opening, *source, between, *target, end]
+            for source, target in zip(sources, targets, strict=True)
+        ],
+        prompts=[len(opening) + len(source) + 1 for source in sources],
+    )
+
+
+def document_sequences(
+    documents: Documents, encode: Encode, *, begin: int, end: int | None = None
+) -> Sequences:
+    """Write each document as `begin text end`; everything after `begin` is learned."""
+    marks = {begin} | ({end} if end is not None else set())
+    closing = [] if end is None else [end]
+    texts = _encoded(documents.texts, encode, marks, documents.name)
+    return Sequences.of([[begin, *text, *closing] for text in texts])
+
+
+def ranges(
+    starts: Int[np.ndarray, " runs"], lengths: Int[np.ndarray, " runs"]
+) -> Int[np.ndarray, " total"]:
+    """Return the runs start, start + 1, … of each length, one after the other.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    before = np.cumsum(lengths) - lengths
+    total = int(lengths.sum())
+    return np.repeat(starts - before, lengths) + np.arange(total, dtype=np.int64)
+
+
+def _encoded(texts: Sequence[str], encode: Encode, marks: set[int], name: str) -> list[list[int]]:
+    """Encode texts, and refuse one that would write a mark itself: it could end its own text."""
+    found = encode(texts)
+    for number, tokens in enumerate(found, start=1):
+        if not marks.isdisjoint(tokens):
+            (mark, *_) = marks.intersection(tokens)
+            raise InputError(
+                name,
+                f"text {number:,} holds the mark with the id {mark}",
+                expected="texts without the marks of the tokenizer were expected",
+                way_out="leave that text out, or choose marks that no text holds",
+            )
+    return found
+
+
+def _check_sequences(
+    lengths: Int[np.ndarray, " sequences"],
+    tokens: Int[np.ndarray, " tokens"],
+    prompts: Int[np.ndarray, " given"],
+) -> None:
+    if not len(lengths):
+        raise InputError("sequences", "are none", expected="at least one was expected")
+    if lengths.min() < 2:
+        raise InputError(
+            "sequences",
+            f"number {int(lengths.argmin()) + 1} has {int(lengths.min())} tokens",
+            expected="at least two: one to read and one to predict",
+            way_out="put a mark at the start or the end of every text",
+        )
+    if tokens.min() < 0 or tokens.max() > np.iinfo(np.int32).max:
+        raise InputError("sequences", "hold ids below 0 or above 2³¹", expected="token ids")
+    if len(prompts) != len(lengths) or (prompts < 0).any() or (prompts > lengths).any():
+        raise InputError(
+            "prompts",
+            "do not fit the sequences",
+            expected="one number for each sequence, from 0 to its length",
+        )
+
+
+def _check_steps(steps: int) -> None:
+    if steps < 1:
+        raise InputError("steps", f"are {steps}", expected="at least 1 was expected")
+
+
+# Rows: sequences side by side, packed by best fit in an order that the seed decides
+#
+# Each sequence goes to the open row with the least room that still holds it, or opens a new one.
+# A bit for each amount of room that some row has left makes the search one operation on whole
+# numbers, so that 160,000 pairs are packed in well under a second.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rows:
+    """Which sequences stand in which row, and where."""
+
+    members: Int[np.ndarray, " sequences"]
+    """The sequences, row by row."""
+    columns: Int[np.ndarray, " sequences"]
+    """The column at which each of them starts."""
+    starts: Int[np.ndarray, " rows_and_one"]
+    """Where each row starts in `members`, and where the last one ends."""
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+def pack(lengths: Int[np.ndarray, " sequences"], width: int, seed: int) -> Rows:
+    """Pack lengths into rows of `width`.
+
+    >>> rows = pack(np.array([5, 3, 2]), width=5, seed=0)
+    >>> len(rows)
+    2
+    """
+    _check_fits(lengths, width)
+    members: list[list[int]] = []
+    open_rows: list[list[int]] = [[] for _ in range(width + 1)]
+    rooms = 0
+    order = shuffled(len(lengths), seed, 0)
+    for member, length in zip(order.tolist(), lengths[order].tolist(), strict=True):
+        fitting = rooms >> length
+        if fitting:
+            room = (fitting & -fitting).bit_length() - 1 + length
+            row = open_rows[room].pop()
+            if not open_rows[room]:
+                rooms ^= 1 << room
+            members[row].append(member)
+        else:
+            room, row = width, len(members)
+            members.append([member])
+        room -= length
+        if room:
+            open_rows[room].append(row)
+            rooms |= 1 << room
+    return _rows(members, lengths)
+
+
+def one_in_each_row(order: Int[np.ndarray, " sequences"]) -> Rows:
+    """Give each sequence a row of its own, in this order."""
+    count = len(order)
+    return Rows(
+        members=order,
+        columns=np.zeros(count, dtype=np.int64),
+        starts=np.arange(count + 1, dtype=np.int64),
+    )
+
+
+def shuffled(count: int, seed: int, epoch: int) -> Int[np.ndarray, " count"]:
+    """Return the numbers below `count` in an order that only (seed, epoch) decides.
+
+    The raw stream of PCG64 never changes between versions of NumPy, unlike its `permutation`.
+
+    >>> shuffled(5, seed=1, epoch=0).tolist() == shuffled(5, seed=1, epoch=0).tolist()
+    True
+    """
+    if seed < 0 or epoch < 0:
+        raise InputError("seed", f"is {seed} in epoch {epoch}", expected="0 or more was expected")
+    stream = np.random.PCG64(np.random.SeedSequence([seed, epoch]))
+    return np.argsort(stream.random_raw(count), kind="stable")
+
+
+def _rows(members: list[list[int]], lengths: Int[np.ndarray, " sequences"]) -> Rows:
+    counts = np.fromiter(map(len, members), np.int64, count=len(members))
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    flat = np.concatenate([np.asarray(row, dtype=np.int64) for row in members])
+    ends = np.cumsum(lengths[flat])
+    before = ends - lengths[flat]
+    return Rows(
+        members=flat, columns=before - np.repeat(before[starts[:-1]], counts), starts=starts
+    )
+
+
+def _check_fits(lengths: Int[np.ndarray, " sequences"], width: int) -> None:
+    if width < 1:
+        raise InputError("width", f"is {width}", expected="at least 1 was expected")
+    if not len(lengths) or lengths.min() < 1:
+        raise InputError("lengths", "are none, or hold a 0", expected="positive lengths")
+    too_long = int((lengths > width).sum())
+    if too_long:
+        raise InputError(
+            "width",
+            f"is {width}, but {too_long:,} of {len(lengths):,} sequences are longer "
+            f"(up to {int(lengths.max()):,})",
+            expected="every sequence fits in one row",
+            way_out="widen the rows, or first call `cut` or `without_longer` on the sequences",
+        )
+
+
+# Batches
 
 IGNORE = -100
 """The target of a token whose successor is not learned, as torch's losses have it."""
@@ -171,7 +457,7 @@ def packed(
     >>> len(made), made.tokens, made.padding
     (1, 5, 0.0)
     """
-    _check(rows=rows)
+    _check_positive(rows=rows)
     layout = pack(sequences.steps, width, seed)
     return Batches(
         sequences=sequences,
@@ -195,7 +481,7 @@ def bucketed(
 ) -> Batches:
     """Put sequences of like length together, one a row, at most `columns` tokens a batch."""
     steps = sequences.steps
-    _check(columns=columns)
+    _check_positive(columns=columns)
     if int(steps.max()) > columns:
         raise InputError(
             "columns",
@@ -222,7 +508,7 @@ def bucketed(
     )
 
 
-def _check(**sizes: int) -> None:
+def _check_positive(**sizes: int) -> None:
     for name, size in sizes.items():
         if size < 1:
             raise ConfigError(name, f"is {size}", expected="at least 1 was expected")

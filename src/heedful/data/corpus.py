@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import SupportsIndex
 
-from heedful.data.files import Limits, Origin
+from heedful.data.text_files import Origin, Reading, TextFile
 from heedful.errors import InputError
 
 
@@ -86,6 +86,31 @@ class Pairs(Corpus):
     languages: tuple[str, str] = ("source", "target")
     """What the two sides are: language codes where they are known."""
 
+    @classmethod
+    def read(
+        cls,
+        files: Sequence[TextFile],
+        sides: Sequence[Sequence[str]],
+        languages: tuple[str, str],
+        reading: Reading,
+        *,
+        name: str = "",
+        notes: Iterable[str] = (),
+        left_out: Mapping[str, int] | None = None,
+    ) -> Pairs:
+        """Make the pairs that a reader found; the side that `reading` wants becomes the source."""
+        files[0].check_count(len(sides[0]))
+        pairs = cls(
+            name=name or files[0].path.name,
+            sources=tuple(sides[0]),
+            targets=tuple(sides[1]),
+            languages=languages,
+            origins=tuple(file.origin for file in files),
+            notes=tuple(notes),
+            left_out=dict(left_out or {}),
+        )
+        return pairs if reading.source is None else pairs.from_language(reading.source)
+
     def __post_init__(self) -> None:
         if len(self.sources) != len(self.targets):
             raise InputError(
@@ -143,19 +168,6 @@ class Pairs(Corpus):
         for place, pair in enumerate(zip(self.sources, self.targets, strict=True)):
             first.setdefault(pair, place)
         return self.take(first.values(), _removed(len(self) - len(first), "repeated pair"))
-
-
-def check_count(count: int, name: str, limits: Limits) -> None:
-    """Refuse a corpus with nothing in it, or with more texts than the limit."""
-    if count == 0:
-        raise InputError(name, "holds nothing to read", expected="at least one text was expected")
-    if count > limits.texts:
-        raise InputError(
-            name,
-            f"has more than {limits.texts:,} texts",
-            expected=f"at most {limits.texts:,} are read",
-            way_out="read a part of it, or raise --max-texts",
-        )
 
 
 def _with(notes: Sequence[str], note: str) -> tuple[str, ...]:

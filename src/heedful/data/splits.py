@@ -1,6 +1,10 @@
-"""Splits that share no sentence, stay put when data is added, and name the leaks of others.
+"""Groups of linked sentences, splits that share no sentence, and the leaks between corpora.
 
-Each linked group goes to one part, chosen by a hash:
+Two pairs are linked when they share a sentence, exactly, on any side; a group is everything that
+can be reached by such links. (One French sentence with three English translations links three
+pairs; one of these translations may belong to a second French sentence; and so on.) A split that
+keeps groups whole shares no sentence between its parts, and it stays put when data is added: each
+group goes to one part, chosen by a hash.
 
     r = the sentence of the group with the smallest h(seed, "name", sentence)
     u = h(seed, "place", r) / 2⁶⁴,   the part whose interval of [0, 1) holds u
@@ -15,14 +19,96 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int, UInt64
 
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.groups import Groups, Links, linked_groups
 from heedful.errors import ConfigError
 from heedful.records import Record
+
+Links = Literal["both", "source"]
+"""What links pairs: a sentence on any side, or the source alone.
+
+Questions are linked by their source: an answer such as "London" is shared by many of them.
+"""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Groups:
+    """Which group each text or pair of a corpus belongs to."""
+
+    labels: Int[np.ndarray, " texts"]
+    """The group of each pair, numbered from 0 in order of first appearance."""
+    count: int
+    """How many groups there are."""
+
+    @property
+    def sizes(self) -> Int[np.ndarray, " groups"]:
+        """How many pairs each group holds."""
+        return np.bincount(self.labels, minlength=self.count)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class References(Record):
+    """Each distinct source once, with everything it is translated as."""
+
+    sources: tuple[str, ...]
+    """In order of first appearance."""
+    targets: tuple[tuple[str, ...], ...]
+    """The distinct targets of each, in order of appearance."""
+
+    @property
+    def with_several(self) -> int:
+        """How many sources have more than one target."""
+        return sum(len(found) > 1 for found in self.targets)
+
+
+def linked_groups(corpus: Pairs | Documents, links: Links = "both") -> Groups:
+    """Return the groups of pairs that share a sentence; equal documents are one group.
+
+    >>> pairs = Pairs(name="x", sources=("a", "a", "b", "c"), targets=("A", "B", "B", "C"))
+    >>> linked_groups(pairs).labels.tolist()
+    [0, 0, 0, 1]
+    >>> linked_groups(pairs, "source").labels.tolist()
+    [0, 0, 1, 2]
+    """
+    numbers: dict[str, int] = {}
+    first = _numbered(corpus.sides[0], numbers)
+    if links == "source" or len(corpus.sides) == 1:
+        return _in_order(first)
+    second = _numbered(corpus.sides[1], numbers)
+    # scipy takes a moment to load; only linking needs it.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    shape = (len(numbers), len(numbers))
+    graph = coo_array((np.ones(len(first), dtype=np.int8), (first, second)), shape=shape)
+    _, components = connected_components(graph, directed=False)
+    return _in_order(components[first])
+
+
+def references(pairs: Pairs) -> References:
+    """Gather the targets of each distinct source."""
+    found: dict[str, dict[str, None]] = {}
+    for source, target in zip(pairs.sources, pairs.targets, strict=True):
+        found.setdefault(source, {})[target] = None
+    return References(sources=tuple(found), targets=tuple(tuple(each) for each in found.values()))
+
+
+def _numbered(texts: Sequence[str], numbers: dict[str, int]) -> Int[np.ndarray, " texts"]:
+    return np.fromiter((numbers.setdefault(text, len(numbers)) for text in texts), np.int64)
+
+
+def _in_order(labels: Int[np.ndarray, " texts"]) -> Groups:
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return Groups(labels=rank[inverse], count=len(first))
+
+
+# Splits
 
 SHARES = {"train": 0.96, "validation": 0.02, "test": 0.02}
 
@@ -102,7 +188,7 @@ def split(
     [[0, 1], [2]]
     """
     wanted = dict(SHARES if shares is None else shares)
-    _check(wanted, seed)
+    _check_shares(wanted, seed)
     groups = linked_groups(corpus, links)
     places = _places(corpus, groups, seed, links)
     edges = np.cumsum(list(wanted.values()))
@@ -180,7 +266,7 @@ def _hash(content: bytes, seed: int, purpose: bytes) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def _check(shares: Mapping[str, float], seed: int) -> None:
+def _check_shares(shares: Mapping[str, float], seed: int) -> None:
     if not 0 <= seed < 2**64:
         raise ConfigError("seed", f"is {seed}", expected="a number from 0 to 2⁶⁴ − 1")
     total = sum(shares.values())

@@ -14,11 +14,11 @@ from typing import ClassVar, Literal
 from pydantic import NonNegativeInt, PositiveInt
 
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.groups import linked_groups
-from heedful.data.reading import Reading, read_corpora
-from heedful.data.splits import split
+from heedful.data.readers import read_corpora
+from heedful.data.splits import linked_groups, split
 from heedful.data.synthetic.biographies import biographies
 from heedful.data.synthetic.phrasebook import phrasebook
+from heedful.data.text_files import Reading
 from heedful.errors import ConfigError, InputError
 from heedful.settings import Settings
 

@@ -12,13 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from heedful.data.batches import Batches, bucketed, packed
+from heedful.data.batches import (
+    Batches,
+    Sequences,
+    bucketed,
+    document_sequences,
+    packed,
+    pair_sequences,
+)
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.sequences import Sequences, document_sequences, pair_sequences
 from heedful.errors import ConfigError, InputError
 from heedful.studies.text_corpora import Parts, TextData, read_parts
-from heedful.tokenization import Tokenizer
-from heedful.tokenization.training import learn_tokenizer
+from heedful.tokenization import Tokenizer, learn_tokenizer
 from heedful.training.config import TrainingConfig, config_of
 
 BEGIN, BETWEEN, END = "<begin>", "<to>", "<end>"

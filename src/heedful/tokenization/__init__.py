@@ -1,12 +1,20 @@
-"""Text to token ids and back: characters, bytes, and byte-pair encoding."""
+"""Text to token ids and back: characters, bytes, and byte-pair encoding.
+
+`tokenizer` has the one class and makes new ones; `embedded` reads those inside weight files. This
+room sees no other room: it knows texts and ids, not models.
+"""
 
 from heedful.errors import MissingPartError as _MissingPartError
 
 try:
-    from heedful.tokenization.build import bytes_of_utf8, characters, train_bpe
-    from heedful.tokenization.convert import from_gguf, from_llama2c
-    from heedful.tokenization.tokenizer import Tokenizer
-    from heedful.tokenization.training import learn_tokenizer
+    from heedful.tokenization.embedded import from_gguf, from_llama2c
+    from heedful.tokenization.tokenizer import (
+        Tokenizer,
+        bytes_of_utf8,
+        characters,
+        learn_tokenizer,
+        train_bpe,
+    )
 except ModuleNotFoundError as _error:
     if str(_error.name).startswith("heedful"):
         raise

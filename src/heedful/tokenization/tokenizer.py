@@ -1,15 +1,27 @@
-"""One tokenizer for every model: Hugging Face `tokenizers` underneath, ids and text outside."""
+"""One tokenizer for every model: Hugging Face `tokenizers` underneath, ids and text outside.
+
+New ones have one id a character, one id a byte, or byte pairs learned from text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import tokenizers
-from tokenizers import processors
+from tokenizers import (
+    Regex,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
-from heedful.errors import InputError
+from heedful.errors import ConfigError, InputError
 
 MAX_BYTES = 64 * 2**20
 """Tokenizer files above this size are refused; the largest in use has about 17 MB."""
@@ -139,3 +151,138 @@ def _opening(core: tokenizers.Tokenizer) -> int | None:
     letter = min((token for token in core.get_vocab() if len(token) == 1), default="")
     plain, marked = (core.encode(letter, add_special_tokens=marks).ids for marks in (False, True))
     return marked[0] if plain and marked[1 : 1 + len(plain)] == plain else None
+
+
+# New tokenizers
+
+Kind = Literal["characters", "bytes", "bpe"]
+
+
+def learn_tokenizer(
+    kind: Kind,
+    texts: Sequence[str],
+    *,
+    size: int | None = None,
+    marks: Sequence[str] = (),
+    plain: bool = False,
+) -> Tokenizer:
+    """Return a tokenizer of the kind, with an id for each of `marks` beside those of the texts.
+
+    `size` is how many ids byte pairs may use, marks included; the other kinds have the size
+    that they need. `plain` lets byte pairs read no-break spaces as spaces and curved apostrophes
+    as straight ones. The same texts in the same order give the same tokenizer.
+
+    >>> tokenizer = learn_tokenizer("characters", ["heed", "full"], marks=["<end>"])
+    >>> tokenizer.size, tokenizer.encode("fed")
+    (7, [3, 2, 1])
+    """
+    if (size is None) == (kind == "bpe"):
+        raise ConfigError(
+            "size",
+            f"is {size} for a tokenizer of {kind}",
+            expected="byte pairs need a size, and only they",
+        )
+    if plain and kind != "bpe":
+        raise ConfigError("plain", f"is true for a tokenizer of {kind}", expected="byte pairs")
+    _check_marks(texts, marks)
+    if kind == "characters":
+        return characters("".join(sorted(set().union(*texts))), marks=marks)
+    if kind == "bytes":
+        return bytes_of_utf8(marks=marks)
+    assert size is not None
+    return train_bpe(texts, size, marks=marks, plain=plain)
+
+
+def _check_marks(texts: Sequence[str], marks: Sequence[str]) -> None:
+    if not any(texts):
+        raise InputError("texts", "are empty", expected="at least one character was expected")
+    if "" in marks or len(set(marks)) != len(marks):
+        raise ConfigError("marks", "name one twice, or nothing", expected="different marks")
+    for number, text in enumerate(texts, start=1):
+        for mark in marks:
+            if mark in text:
+                raise InputError(
+                    "texts",
+                    f"number {number:,} holds the mark {mark!r}",
+                    expected="marks that no text holds: they would be read as marks",
+                    way_out="choose other marks",
+                )
+
+
+def characters(text: str, *, marks: Sequence[str] = ()) -> Tokenizer:
+    """Return a tokenizer with one id for each character of `text`, after the ids of `marks`.
+
+    A character that does not occur is refused when encoding, never replaced in silence, unless
+    one of the marks is "[UNK]".
+    """
+    letters = sorted(set(text))
+    if not letters:
+        raise InputError("text", "is empty", expected="at least one character was expected")
+    vocabulary = {token: number for number, token in enumerate([*marks, *letters])}
+    if len(vocabulary) != len(marks) + len(letters):
+        raise InputError("marks", "names a character of the text, or one mark twice")
+    unknown = "[UNK]" if "[UNK]" in vocabulary else None
+    core = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
+    core.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    core.decoder = decoders.Fuse()
+    core.add_special_tokens([tokenizers.AddedToken(mark, special=True) for mark in marks])
+    return Tokenizer(core)
+
+
+def bytes_of_utf8(*, marks: Sequence[str] = ()) -> Tokenizer:
+    """Return a tokenizer with one id for each byte; every text has ids.
+
+    >>> len(bytes_of_utf8().encode("é"))
+    2
+    """
+    # The library writes byte b as the b-th of its letters: here the ids are the bytes themselves.
+    alphabet = _letters_of_bytes()
+    core = tokenizers.Tokenizer(
+        models.BPE({letter: number for number, letter in enumerate(alphabet)}, [])
+    )
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    core.decoder = decoders.ByteLevel()
+    core.add_special_tokens([tokenizers.AddedToken(mark, special=True) for mark in marks])
+    return Tokenizer(core)
+
+
+PLAIN = {"\u00a0": " ", "\u202f": " ", "\u2019": "'"}
+"""Two no-break spaces and the curved apostrophe, and what every keyboard writes for them."""
+
+
+def train_bpe(
+    texts: Iterable[str], size: int, *, marks: Sequence[str] = (), plain: bool = False
+) -> Tokenizer:
+    """Learn byte-level byte-pair encoding of at most `size` ids; every text has ids.
+
+    `plain` reads the characters of `PLAIN` as the ones that keyboards write: one French text
+    puts a no-break space before its question mark, the next a space, or a narrow one.
+    """
+    if size < 256 + len(marks):
+        raise InputError(
+            "size",
+            f"is {size}",
+            expected=f"at least {256 + len(marks)}: 256 bytes and {len(marks)} marks",
+        )
+    core = tokenizers.Tokenizer(models.BPE())
+    if plain:
+        core.normalizer = normalizers.Sequence(
+            [normalizers.Replace(found, written) for found, written in PLAIN.items()]
+        )
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(marks),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    core.train_from_iterator(texts, trainer)
+    core.decoder = decoders.ByteLevel()
+    return Tokenizer(core)
+
+
+def _letters_of_bytes() -> list[str]:
+    """Return the letter for each byte: itself where it prints, else one after U+0100."""
+    printed = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    spare = iter(range(256, 512))
+    return [chr(byte if byte in printed else next(spare)) for byte in range(256)]

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from heedful.data.files import shown
 from heedful.data.inspection import CorpusFacts, Inspection, Lengths, SideFacts
 from heedful.data.published import FetchedCorpus
 from heedful.data.splits import Overlap
+from heedful.data.text_files import shown
 from heedful.views.blocks import Block, Bullets, Text, table
 from heedful.views.drawing import PALETTE, house_style, new_figure
 from heedful.views.formatting import many, number, sentence

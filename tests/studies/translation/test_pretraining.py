@@ -22,7 +22,7 @@ from heedful.studies.translation.pretraining import (
     sentences_of,
     text_sequences,
 )
-from heedful.tokenization.training import learn_tokenizer
+from heedful.tokenization import learn_tokenizer
 
 TEXT = Documents(name="x", texts=tuple(f"He has {n} hens. Does he? He does!" for n in range(20)))
 TOKENIZER = learn_tokenizer("bpe", TEXT.texts, size=300, marks=MARKS)

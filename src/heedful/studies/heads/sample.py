@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.reading import read_corpora
+from heedful.data.readers import read_corpora
 from heedful.data.synthetic.phrasebook import monolingual
 from heedful.errors import ConfigError, HeedfulError, InputError
 from heedful.model import Decoder, open_checkpoint

@@ -29,7 +29,7 @@ from typing import Literal
 
 import numpy as np
 
-from heedful.data.sequences import Encode, Sequences
+from heedful.data.batches import Encode, Sequences
 from heedful.errors import InputError
 from heedful.studies.knowledge.reader import DATES, Mentions, mentions
 

@@ -19,10 +19,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.data.batches import Batches, bucketed, packed
+from heedful.data.batches import (
+    Batches,
+    Sequences,
+    bucketed,
+    document_sequences,
+    one_in_each_row,
+    packed,
+)
 from heedful.data.corpus import Documents
-from heedful.data.packing import one_in_each_row
-from heedful.data.sequences import Sequences, document_sequences
 from heedful.errors import InputError
 from heedful.files import sha256, write_json
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus

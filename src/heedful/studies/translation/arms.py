@@ -13,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.data.batches import Batches, bucketed
+from heedful.data.batches import Batches, Sequences, bucketed, pair_sequences
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.sequences import Sequences, pair_sequences
 from heedful.studies.text_training import BEGIN, END, MARKS
 from heedful.studies.translation.corpora import StudyCorpus, TestSet
 from heedful.studies.translation.format import TranslationFormat
@@ -33,8 +32,7 @@ from heedful.studies.translation.runs import (
     watch,
 )
 from heedful.studies.translation.settings import Learning, StudySettings
-from heedful.tokenization import Tokenizer
-from heedful.tokenization.training import learn_tokenizer
+from heedful.tokenization import Tokenizer, learn_tokenizer
 from heedful.training import (
     Compute,
     FinishedRun,

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from heedful.data.batches import shuffled
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.groups import linked_groups, references
-from heedful.data.packing import shuffled
-from heedful.data.reading import Reading, read_corpora
-from heedful.data.splits import split
+from heedful.data.readers import read_corpora
+from heedful.data.splits import linked_groups, references, split
 from heedful.data.synthetic.phrasebook import Pair, monolingual, phrasebook
+from heedful.data.text_files import Reading
 from heedful.errors import InputError
 from heedful.studies.translation.settings import StudySettings
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from heedful.data.batches import bucketed
+from heedful.data.batches import Sequences, bucketed, pair_sequences
 from heedful.data.corpus import Pairs
-from heedful.data.sequences import Sequences, pair_sequences
 from heedful.errors import InputError
 from heedful.files import sha256_of
 from heedful.model import Checkpoint, Decoder, open_checkpoint, parameter_count

@@ -16,8 +16,8 @@ import re
 
 import numpy as np
 
+from heedful.data.batches import Sequences, document_sequences, pair_sequences
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.sequences import Sequences, document_sequences, pair_sequences
 from heedful.errors import InputError
 from heedful.studies.translation.format import Marks
 from heedful.tokenization import Tokenizer

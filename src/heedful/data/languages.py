@@ -1,7 +1,8 @@
-"""Which language a text is in, told by its commonest words; with the reason.
+"""Languages: their codes, the ends of file names, and what language texts are in.
 
-Good enough to tell the columns of a file apart, and honest when it is not: a guess needs
-several hits and twice as many as the next language, else there is none.
+A language is told by its commonest words, with the reason: good enough to tell the columns of a
+file apart, and honest when it is not. A guess needs several hits and twice as many as the next
+language, else there is none.
 """
 
 from __future__ import annotations
@@ -9,7 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from heedful.errors import InputError
+
+CODES = (
+    "ar bg ca cs cy da de el en eo es et eu fa fi fr ga gl he hi hr hu hy id is it ja ka ko la lt "
+    "lv mk ms mt nb nl nn no pl pt ro ru sk sl sq sr sv ta th tr uk ur vi zh "
+    "deu ell eng epo fin fra hun ita jpn lat nld pol por ron rus spa swe tur ukr zho"
+)
+"""Codes of languages (ISO 639), as file names end in them and fields are called by them."""
+
+_CODE = re.compile(r"([a-z]{2,3})([-_][A-Za-z]{2,4})?")
 COMMON = {
     "en": "the of and to in is that for it with as was on be at by this are you he she not have "
     "what his her they we my your do don t s i me from had who how all there can where when born",
@@ -72,3 +84,48 @@ def guess_language(texts: Sequence[str]) -> Guess:
         reason=f"reads as {NAMES[best]}: {most / len(words):.0%} of {len(words):,} words are "
         f"common in {NAMES[best]}, {fewer / len(words):.0%} in {NAMES[second]}",
     )
+
+
+def language_ending(path: Path) -> str:
+    """Return the language a file name ends in, before .gz; or nothing.
+
+    >>> language_ending(Path("train.fr.gz")), language_ending(Path("notes.txt"))
+    ('fr', '')
+    """
+    ending = plain_name(path).suffix.removeprefix(".")
+    return ending if is_language(ending) else ""
+
+
+def is_language(name: str) -> bool:
+    """Tell whether a name is the code of a language, with or without its region.
+
+    >>> is_language("fr"), is_language("pt-BR"), is_language("md")
+    (True, True, False)
+    """
+    code = _CODE.fullmatch(name)
+    return code is not None and code.group(1) in CODES.split()
+
+
+def plain_name(path: Path) -> Path:
+    """Return the name of a file without the .gz of its packing."""
+    return Path(path.stem if path.suffix == ".gz" else path.name)
+
+
+def name_sides(
+    sides: Sequence[Sequence[str]], given: tuple[str, str] | None, standing_in: tuple[str, str]
+) -> tuple[tuple[str, str], list[str]]:
+    """Return what the two sides are called, and the notes that say why."""
+    if given is not None:
+        if given[0] == given[1]:
+            raise InputError(
+                "languages",
+                f"are both {given[0]!r}",
+                expected="two different names were expected",
+            )
+        return given, []
+    guesses = [guess_language(side) for side in sides]
+    notes = [f"{name} {guess.reason}" for name, guess in zip(standing_in, guesses, strict=True)]
+    languages = [guess.language for guess in guesses]
+    if languages[0] is None or languages[1] is None or languages[0] == languages[1]:
+        return standing_in, notes
+    return (languages[0], languages[1]), notes

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.files import CHUNK, DEFAULT_LIMITS, Limits, TextFile, shown
+from heedful.data.text_files import CHUNK, DEFAULT_LIMITS, Limits, TextFile, shown
 from heedful.errors import ConfigError, InputError
 
 SMALL = Limits(line_bytes=100, total_bytes=10_000)

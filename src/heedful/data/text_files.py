@@ -8,6 +8,8 @@ The rules, for every kind of text file:
 - Lines end at `\\n` and nowhere else; one `\\r` before it is removed. (`str.splitlines` also
   breaks at U+2028 and friends, which would shift one side of a parallel corpus.)
 - NUL is refused, and so is a line above the limit.
+
+`Reading` says how files are to be read; every reader takes one.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ import stat
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from heedful.errors import ConfigError, InputError
 from heedful.records import Record
@@ -56,6 +59,33 @@ class Limits:
 
 DEFAULT_LIMITS = Limits()
 
+Format = Literal["tsv", "parallel", "text", "jsonl", "po", "tmx"]
+Unit = Literal["line", "paragraph", "file"]
+"""What one document of a plain text is; paragraphs are separated by blank lines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How files are to be read; what is left open is told from the files."""
+
+    format: Format | None = None
+    """What the files are."""
+    languages: tuple[str, str] | None = None
+    """What the two sides of pairs are called, in the order of the file."""
+    source: str | None = None
+    """Which side is the source; the first one if left open."""
+    columns: tuple[int, int] = (1, 2)
+    """The two columns of a TSV file, counted from 1."""
+    fields: tuple[str, ...] | None = None
+    """The one or two fields of JSON lines."""
+    unit: Unit = "line"
+    """What one document of a plain text is."""
+    limits: Limits = DEFAULT_LIMITS
+    """What is read at most."""
+
+
+AS_FOUND = Reading()
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Origin(Record):
@@ -83,13 +113,13 @@ class TextFile:
         self._raw_bytes = 0
         self._text_bytes = 0
         try:
-            found = path.stat()
+            status = path.stat()
         except (OSError, ValueError):
             raise InputError(self.name, "there is no such file", way_out="check the path") from None
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise InputError(self.name, "is not a file", expected="a regular file was expected")
-        if found.st_size > limits.total_bytes:
-            raise self._too_big(found.st_size)
+        if status.st_size > limits.total_bytes:
+            raise self._too_big(status.st_size)
 
     @property
     def origin(self) -> Origin:
@@ -128,12 +158,21 @@ class TextFile:
 
     def first_lines(self, count: int) -> list[str]:
         """Return the first lines only; for guessing what a file is."""
-        found: list[str] = []
-        for line in self.lines():
-            found.append(line)
-            if len(found) == count:
-                break
-        return found
+        return list(islice(self.lines(), count))
+
+    def check_count(self, count: int) -> None:
+        """Refuse a corpus with nothing in it, or with more texts than the limit."""
+        if count == 0:
+            raise InputError(
+                self.name, "holds nothing to read", expected="at least one text was expected"
+            )
+        if count > self.limits.texts:
+            raise InputError(
+                self.name,
+                f"has more than {self.limits.texts:,} texts",
+                expected=f"at most {self.limits.texts:,} are read",
+                way_out="read a part of it, or raise --max-texts",
+            )
 
     def at(self, line: int) -> str:
         """Name a line of this file in an error."""

@@ -1,0 +1,361 @@
+"""Readers of corpora: columns, parallel files, plain text, JSON lines; PO and TMX beside them.
+
+`read_corpora` is the one door: what a file is, is told from its name and its first lines.
+
+- Columns are separated by one tab each; there is no quoting, so `"` is a character like any other.
+  Every line must have as many columns as the first.
+- Parallel files must have as many lines as each other; nothing is ever cut to fit.
+- Blank lines of plain text are empty documents when every line is one: they are kept and counted,
+  because a reader that drops lines in silence makes line numbers lie.
+- JSON lines hold one object a line. Which fields are read is told by the first object, or chosen:
+  `text` (also `content`, `document`, `story`) makes documents; `source` and `target`, `question`
+  and `answer`, `prompt` and `completion`, two language codes, or `translation` with two language
+  codes inside makes pairs. Every object must have them, as strings. Blank lines are left out and
+  counted.
+
+To add a format: a function `(path, reading) -> corpus`, its name in `Format`, and an entry in
+`_READERS` (and in `_BY_ENDING`, where the name of a file tells it).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from heedful.data.corpus import Documents, Pairs
+from heedful.data.languages import is_language, language_ending, name_sides, plain_name
+from heedful.data.text_files import AS_FOUND, Format, Reading, TextFile, Unit, shown
+from heedful.data.translation_files import read_po, read_tmx
+from heedful.errors import InputError
+
+_BY_ENDING: dict[str, Format] = {
+    ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".po": "po", ".pot": "po", ".tmx": "tmx",
+}  # fmt: skip
+LOOKED_AT = 100
+"""Lines that decide whether a file of unknown ending holds columns."""
+MOST_COLUMNS = 100
+ONE_FIELD = ("text", "content", "document", "story")
+TWO_FIELDS = (("source", "target"), ("question", "answer"), ("prompt", "completion"))
+
+
+def read_corpora(
+    paths: Sequence[Path], reading: Reading = AS_FOUND
+) -> tuple[Documents | Pairs, ...]:
+    """Read every file; two that differ only in the language they end in are one corpus."""
+    if not paths:
+        raise InputError("PATH", "names no file", expected="at least one file was expected")
+    repeated = [path for place, path in enumerate(paths) if path in paths[:place]]
+    if repeated:
+        raise InputError("PATH", f"{shown(str(repeated[0]))} was given twice")
+    return tuple(
+        read_corpus(first, reading) if second is None else read_parallel(first, second, reading)
+        for first, second in _couples(list(paths), reading)
+    )
+
+
+def read_corpus(path: Path, reading: Reading = AS_FOUND) -> Documents | Pairs:
+    """Read one file as what it is."""
+    kind, reason = (reading.format, "") if reading.format else _told(path, reading)
+    if kind == "parallel":
+        raise InputError(
+            shown(str(path)),
+            "is one file",
+            expected="a parallel corpus has two, such as train.fr and train.en",
+        )
+    corpus = _READERS[kind](path, reading)
+    if isinstance(corpus, Documents) and (reading.source or reading.languages):
+        raise InputError(
+            "source" if reading.source else "languages",
+            f"is for pairs, but {shown(corpus.name)} holds documents",
+            way_out="leave it out, or say what the file is with --format",
+        )
+    return replace(corpus, notes=(reason, *corpus.notes)) if reason else corpus
+
+
+def _told(path: Path, reading: Reading) -> tuple[Format, str]:
+    """Return the format of a file, and the reason where its name does not give it."""
+    ending = plain_name(path).suffix
+    if ending in _BY_ENDING:
+        return _BY_ENDING[ending], ""
+    lines = TextFile(path, reading.limits).first_lines(LOOKED_AT)
+    tabs = {line.count("\t") for line in lines}
+    if len(tabs) == 1 and (columns := tabs.pop() + 1) > 1:
+        return "tsv", f"read as columns: each of the first {len(lines)} lines has {columns}"
+    return "text", ""
+
+
+def _couples(paths: list[Path], reading: Reading) -> list[tuple[Path, Path | None]]:
+    if reading.format == "parallel":
+        if len(paths) % 2:
+            raise InputError(
+                "PATH",
+                f"{len(paths)} files were given",
+                expected="parallel files come in twos",
+            )
+        return [(paths[place], paths[place + 1]) for place in range(0, len(paths), 2)]
+    couples: list[tuple[Path, Path | None]] = []
+    waiting: dict[Path, int] = {}
+    for path in paths:
+        stem = path.parent / plain_name(path).stem if language_ending(path) else None
+        if reading.format is not None or stem is None:
+            couples.append((path, None))
+        elif stem in waiting:
+            place = waiting.pop(stem)
+            couples[place] = (couples[place][0], path)
+        else:
+            waiting[stem] = len(couples)
+            couples.append((path, None))
+    return couples
+
+
+# Columns and parallel files
+
+
+def read_tsv(path: Path, reading: Reading = AS_FOUND) -> Pairs:
+    """Read one pair a line from two of its columns.
+
+    Without `languages` the columns are told from the commonest words, and the notes of the corpus
+    give the reason.
+    """
+    file, columns = TextFile(path, reading.limits), reading.columns
+    if min(columns) < 1 or max(columns) > MOST_COLUMNS or columns[0] == columns[1]:
+        raise InputError(
+            "columns",
+            f"are {columns[0]} and {columns[1]}",
+            expected=f"two different numbers from 1 to {MOST_COLUMNS} were expected",
+        )
+    width = 0
+    rows: list[tuple[str, str]] = []
+    for number, line in enumerate(_up_to_limit(file), start=1):
+        cells = line.split("\t")
+        width = width or len(cells)
+        if len(cells) != width or width < max(columns):
+            raise _wrong_columns(file, number, len(cells), width, columns)
+        rows.append((cells[columns[0] - 1], cells[columns[1] - 1]))
+    file.check_count(len(rows))
+    sides = [tuple(side) for side in zip(*rows, strict=True)]
+    names = (f"column {columns[0]}", f"column {columns[1]}")
+    known, notes = name_sides(sides, reading.languages, names)
+    if width > 2:
+        unused = [str(number) for number in range(1, width + 1) if number not in columns]
+        notes.append(f"of {width} columns, {', '.join(unused)} not read")
+    return Pairs.read([file], sides, known, reading, notes=notes)
+
+
+def read_parallel(first: Path, second: Path, reading: Reading = AS_FOUND) -> Pairs:
+    """Read two files of one text a line; line i of the one belongs to line i of the other.
+
+    The sides are called by the ends of the names (`train.fr.gz`, `train.en.gz`), else told
+    from the commonest words.
+    """
+    files = (TextFile(first, reading.limits), TextFile(second, reading.limits))
+    sides = [list(_up_to_limit(file)) for file in files]
+    counts = [len(side) for side in sides]
+    if counts[0] != counts[1] and max(counts) <= reading.limits.texts:
+        raise InputError(
+            files[0].name,
+            f"has {counts[0]:,} lines, but {files[1].name} has {counts[1]:,}",
+            expected="as many lines in the one as in the other",
+            way_out="find the missing line; Heedful never cuts one side to fit",
+        )
+    for file, count in zip(files, counts, strict=True):
+        file.check_count(count)
+    ends = (language_ending(first), language_ending(second))
+    languages = reading.languages
+    if languages is None and ends[0] and ends[1] and ends[0] != ends[1]:
+        languages = ends
+    known, notes = name_sides(sides, languages, (first.name, second.name))
+    stems = (plain_name(first).stem, plain_name(second).stem)
+    alike = all(ends) and stems[0] == stems[1]
+    name = f"{stems[0]}.{ends[0]}+{ends[1]}" if alike else f"{first.name}+{second.name}"
+    return Pairs.read(files, sides, known, reading, name=name, notes=notes)
+
+
+def _up_to_limit(file: TextFile) -> Iterator[str]:
+    """Yield lines until there is one more than the limit allows."""
+    return islice(file.lines(), file.limits.texts + 1)
+
+
+def _wrong_columns(
+    file: TextFile, number: int, found: int, width: int, columns: tuple[int, int]
+) -> InputError:
+    has = f"has {found} column{'' if found == 1 else 's'}"
+    if found != width:
+        return InputError(
+            file.at(number),
+            has,
+            expected=f"{width} were expected, as in the first line",
+            way_out="columns are separated by one tab each; there is no quoting",
+        )
+    return InputError(
+        file.at(number),
+        has,
+        expected=f"columns {columns[0]} and {columns[1]}, separated by tabs, were expected",
+        way_out="choose others with --columns, or read it with --format text",
+    )
+
+
+# Plain text
+
+
+def read_text(path: Path, reading: Reading = AS_FOUND) -> Documents:
+    """Read documents from a plain text file: one a line, one a paragraph, or the whole file."""
+    file = TextFile(path, reading.limits)
+    texts = tuple(islice(_UNITS[reading.unit](file.lines()), reading.limits.texts + 1))
+    file.check_count(len(texts))
+    notes = () if reading.unit == "line" else (f"one document a {reading.unit}",)
+    return Documents(name=path.name, texts=texts, origins=(file.origin,), notes=notes)
+
+
+def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
+    waiting: list[str] = []
+    for line in lines:
+        if line.strip():
+            waiting.append(line)
+        elif waiting:
+            yield "\n".join(waiting)
+            waiting = []
+    if waiting:
+        yield "\n".join(waiting)
+
+
+def _whole(lines: Iterable[str]) -> Iterator[str]:
+    text = list(lines)
+    if text:
+        yield "\n".join(text)
+
+
+_UNITS: dict[Unit, Callable[[Iterable[str]], Iterator[str]]] = {
+    "line": iter,
+    "paragraph": _paragraphs,
+    "file": _whole,
+}
+
+
+# JSON lines
+
+
+def read_json_lines(path: Path, reading: Reading = AS_FOUND) -> Documents | Pairs:
+    """Read one field of each object as a document, or two as a pair."""
+    file, fields = TextFile(path, reading.limits), reading.fields
+    if fields is not None and len(set(fields)) not in (1, 2):
+        raise InputError(
+            "fields", f"names {len(fields)} fields", expected="one or two were expected"
+        )
+    chosen = fields
+    rows: list[tuple[str, ...]] = []
+    blank = 0
+    for number, line in enumerate(file.lines(), start=1):
+        if not line.strip():
+            blank += 1
+            continue
+        entry = _object(line, file, number)
+        chosen = _fields_of(entry, file, number) if chosen is None else chosen
+        rows.append(tuple(_text(entry, field, file, number) for field in chosen))
+        if len(rows) > reading.limits.texts:
+            break
+    file.check_count(len(rows))
+    assert chosen is not None
+    notes = [] if fields else [f"read from the field{'s' * (len(chosen) - 1)} {_listed(chosen)}"]
+    left_out = {"blank lines": blank} if blank else {}
+    sides = [tuple(side) for side in zip(*rows, strict=True)]
+    if len(chosen) == 1:
+        return Documents(
+            name=path.name,
+            texts=sides[0],
+            origins=(file.origin,),
+            notes=tuple(notes),
+            left_out=left_out,
+        )
+    names = (chosen[0].rpartition(".")[2], chosen[1].rpartition(".")[2])
+    are_languages = all(map(is_language, names))
+    known, reasons = name_sides(sides, names if are_languages or fields else None, names)
+    known = reading.languages or known
+    return Pairs.read([file], sides, known, reading, notes=notes + reasons, left_out=left_out)
+
+
+def _object(line: str, file: TextFile, number: int) -> dict[str, Any]:
+    try:
+        entry = json.loads(line, object_pairs_hook=_without_repeats)
+    except json.JSONDecodeError as error:
+        raise _not_an_object(file, number, f"is not JSON at column {error.colno}") from None
+    except RecursionError:
+        raise _not_an_object(file, number, "is nested too deeply") from None
+    except ValueError as error:  # a name twice, or a number with thousands of digits
+        raise _not_an_object(file, number, f"is not usable JSON ({shown(str(error))})") from None
+    if not isinstance(entry, dict):
+        raise _not_an_object(file, number, f"is a JSON {type(entry).__name__}")
+    return entry
+
+
+def _without_repeats(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    entry = dict(items)
+    if len(entry) != len(items):
+        raise ValueError("a name stands twice in one object")
+    return entry
+
+
+def _fields_of(entry: dict[str, Any], file: TextFile, number: int) -> tuple[str, ...]:
+    for name in ONE_FIELD:
+        if name in entry:
+            return (name,)
+    for names in TWO_FIELDS:
+        if all(name in entry for name in names):
+            return names
+    inside = entry.get("translation")
+    prefix, place = ("translation.", inside) if isinstance(inside, dict) else ("", entry)
+    codes = [name for name in place if is_language(name)]
+    if len(codes) == 2:
+        return (prefix + codes[0], prefix + codes[1])
+    raise InputError(
+        file.at(number),
+        f"has the fields {_listed(tuple(entry)[:8]) or 'none'}",
+        expected="text, source and target, or two language codes were expected",
+        way_out="say which ones to read, for instance --fields fr en",
+    )
+
+
+def _text(entry: dict[str, Any], field: str, file: TextFile, number: int) -> str:
+    outer, dot, inner = field.partition(".")
+    place: Any = entry
+    if dot and field not in entry:
+        place, field = entry.get(outer), inner
+    text = place.get(field) if isinstance(place, dict) else None
+    if not isinstance(text, str):
+        found = "is missing" if text is None else f"is a JSON {type(text).__name__}"
+        raise InputError(
+            file.at(number), f"its field {shown(field)!r} {found}", expected="a string was expected"
+        )
+    # JSON can write what UTF-8 cannot hold.
+    strange = next((letter for letter in text if letter == "\0" or "\ud800" <= letter <= "\udfff"),
+                   None)  # fmt: skip
+    if strange is not None:
+        raise InputError(
+            file.at(number),
+            f"its field {shown(field)!r} holds U+{ord(strange):04X}",
+            expected="whole characters, and no NUL, were expected",
+        )
+    return text
+
+
+def _not_an_object(file: TextFile, number: int, problem: str) -> InputError:
+    return InputError(
+        file.at(number), problem, expected='one object a line was expected, as {"text": "…"}'
+    )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(shown(name[:40]) for name in names)
+
+
+_READERS: dict[Format, Callable[[Path, Reading], Documents | Pairs]] = {
+    "tsv": read_tsv,
+    "text": read_text,
+    "jsonl": read_json_lines,
+    "po": read_po,
+    "tmx": read_tmx,
+}
