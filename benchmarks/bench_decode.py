@@ -39,8 +39,9 @@ from tokenizers import Tokenizer, models
 from heedful.generation import FastStep, Stops, generate
 from heedful.machine import examine
 from heedful.model import Decoder, load, preset
-from heedful.model.config import Attention, FeedForward, Learned, Norm
+from heedful.model.config import Attention, FeedForward, Norm
 from heedful.model.weights.huggingface import write_folder
+from heedful.positions.schemes import Learned
 
 RESULTS = Path(__file__).parent / "results" / "decode.json"
 VOCABULARY, PROMPT, NEW, BATCHES = 8_000, 16, 128, (1, 32)

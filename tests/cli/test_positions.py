@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heedful.positions import KINDS, sinusoidal
+from heedful.positions import SCHEMES, sinusoidal
 
 
 def test_the_record_holds_the_table(heed) -> None:
@@ -14,7 +14,7 @@ def test_the_record_holds_the_table(heed) -> None:
     assert record["uniqueness"]["unique"] is True
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SCHEMES)
 def test_every_kind_has_a_view_and_a_figure(heed, tmp_path, kind) -> None:
     path = tmp_path / f"{kind}.svg"
     answer = heed("positions", "--kind", kind, "--length", 30, "--width", 8, "--figure", path)

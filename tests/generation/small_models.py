@@ -9,16 +9,8 @@ import torch
 import transformers
 
 from heedful.model import Decoder, DecoderConfig, write_folder
-from heedful.model.config import (
-    Alibi,
-    Attention,
-    FeedForward,
-    Learned,
-    NoPositions,
-    Norm,
-    Rotary,
-    Sinusoidal,
-)
+from heedful.model.config import Attention, FeedForward, Norm
+from heedful.positions.schemes import Alibi, Learned, NoPositions, Rotary, Sinusoidal
 
 VOCABULARY = 29
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from heedful.errors import InputError
 from heedful.generation import FastStep
-from heedful.generation.fast import product, read
+from heedful.generation.fast import product
 
 TOLERANCE = {torch.float64: (1e-10, 1e-12), torch.float32: (1e-4, 1e-5)}
 
@@ -66,7 +66,7 @@ def test_prompts_are_read_as_the_decoder_reads_them(
     filled = torch.tensor([[0] * (longest - len(row)) + row for row in rows])
     slow, fast = (decoder.new_cache(len(rows), padding=padding) for _ in range(2))
     expected = decoder(filled, cache=slow)[:, -1]
-    found = read(FastStep(decoder, compiled=compiled), filled, fast)
+    found = FastStep(decoder, compiled=compiled).read_prompts(filled, fast)
     relative, absolute = TOLERANCE[dtype]
     torch.testing.assert_close(found, expected, rtol=relative, atol=absolute)
     assert fast.length == slow.length

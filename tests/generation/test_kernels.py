@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,18 +13,20 @@ from small_models import random_decoder, random_rows
 from torch.nn import functional
 
 from heedful.generation import FastStep, Stops, generate, kernels
-from heedful.generation.fast import _attended, _rotation
-from heedful.generation.kernels import Kernels, kernels_for
+from heedful.generation.kernels import CompiledKernels, TorchKernels, kernels_for
 from heedful.model import Cache, preset
-from heedful.model.config import Attention, Rotary
-from heedful.model.rotary import Turn
+from heedful.model.config import Attention
+from heedful.model.masks import AttentionMask
+from heedful.model.rotary import Rotation
+from heedful.positions.schemes import Rotary
 
 
 @pytest.fixture(scope="module")
-def compiled() -> Kernels:
-    found = kernels_for(torch.zeros(1))
-    assert found is not None, "a C++ compiler with OpenMP is needed to test the kernels"
-    return found
+def compiled() -> CompiledKernels:
+    kernels = kernels_for(torch.zeros(1))
+    missing = "a C++ compiler with OpenMP is needed to test the kernels"
+    assert isinstance(kernels, CompiledKernels), missing
+    return kernels
 
 
 @pytest.fixture
@@ -37,29 +38,31 @@ def forgotten() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 7), (33, 512), (70, 600)], ids=str)
-def test_norms(compiled: Kernels, shape: tuple[int, int]) -> None:
+def test_norms(compiled: CompiledKernels, shape: tuple[int, int]) -> None:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(shape, generator=generator) * 3 + 1
     gains, shifts = torch.randn(2, shape[1], generator=generator)
     rms = functional.rms_norm(x.double(), shape[1:], gains.double(), 1e-5)
     layer = functional.layer_norm(x.double(), shape[1:], gains.double(), shifts.double(), 1e-5)
     torch.testing.assert_close(
-        compiled.norm(x, gains, None, 1e-5).double(), rms, rtol=2e-6, atol=2e-6
+        compiled.rms_norm(x, gains, 1e-5).double(), rms, rtol=2e-6, atol=2e-6
     )
     torch.testing.assert_close(
-        compiled.norm(x, gains, shifts, 1e-5).double(), layer, rtol=2e-6, atol=1e-5
+        compiled.layer_norm(x, gains, shifts, 1e-5).double(), layer, rtol=2e-6, atol=1e-5
     )
 
 
-def test_activations_over_all_magnitudes(compiled: Kernels) -> None:
+def test_activations_over_all_magnitudes(compiled: CompiledKernels) -> None:
     sizes = torch.logspace(-30, 4, 2_000)
     x = torch.cat([-sizes, torch.zeros(1), sizes])
-    found = compiled.gelu_tanh(x.clone())
+    found = compiled.activation("gelu_tanh")(x.clone())
     expected = functional.gelu(x.double(), approximate="tanh")
     torch.testing.assert_close(found.double(), expected, rtol=2e-6, atol=2e-6)
     gates = torch.cat([x, torch.full_like(x, 2.0)]).view(1, -1)
     expected = functional.silu(x.double()) * 2
-    torch.testing.assert_close(compiled.gate(gates)[0].double(), expected, rtol=2e-6, atol=1e-30)
+    torch.testing.assert_close(
+        compiled.activation("swiglu")(gates)[0].double(), expected, rtol=2e-6, atol=1e-30
+    )
 
 
 @given(
@@ -74,7 +77,7 @@ def test_activations_over_all_magnitudes(compiled: Kernels) -> None:
 )
 @torch.inference_mode()
 def test_attention_reads_what_torch_reads(
-    compiled: Kernels,
+    compiled: CompiledKernels,
     rows: int,
     kv_heads: int,
     group: int,
@@ -97,36 +100,21 @@ def test_attention_reads_what_torch_reads(
         cache.values.copy_(stored.flip(0))
         cache.length = column
     vectors = torch.randn(rows, heads + 2 * kv_heads, width, generator=generator)
-    turn = None
+    matched, values = vectors.split((heads + kv_heads, kv_heads), dim=1)
+    rotation = None
     if layout is not None:
-        places = torch.full((rows, 1), column)
-        turn = Turn.at(places, column + 1, Rotary(layout=layout), width, torch.float32)
-    slopes = torch.rand(heads, generator=generator)
-    found = compiled.attend(
-        vectors, caches[0], 0, heads=heads, turn=_side_by_side(turn), slopes=slopes
-    )
-
-    matched, values = vectors[:, : heads + kv_heads], vectors[:, heads + kv_heads :]
-    matched = matched if turn is None else _rotation(turn)(matched.contiguous())
-    keys = matched[:, heads:].unsqueeze(2)
-    every_key, every_value = caches[1].extend(0, keys, values.unsqueeze(2))
-    bias = slopes.view(-1, 1) * torch.arange(-column, 1)
-    bias = bias.view(1, kv_heads, group, column + 1)
+        positions = torch.full((rows, 1), column)
+        rotation = Rotation.at(positions, column + 1, Rotary(layout=layout), width, torch.float32)
+    bias = torch.randn(1, heads, 1, column + 1, generator=generator)
+    allowed = None
     if padding is not None:
-        unseen = torch.arange(column + 1) < torch.tensor(padding).view(-1, 1, 1, 1)
-        bias = bias.masked_fill(unseen, -math.inf)
-    queries = matched[:, :heads].reshape(rows, kv_heads, group, width)
-    expected = _attended(queries, every_key, every_value, bias).reshape(rows, -1)
+        allowed = torch.arange(column + 1) >= torch.tensor(padding).view(-1, 1, 1, 1)
+    found = compiled.attend(matched, values, AttentionMask(bias=bias), rotation, caches[0], 0)
+    mask = AttentionMask(allowed, bias)
+    expected = TorchKernels().attend(matched, values, mask, rotation, caches[1], 0)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=2e-5)
     torch.testing.assert_close(caches[0].keys, caches[1].keys, rtol=1e-6, atol=1e-6)
     assert torch.equal(caches[0].values, caches[1].values)
-
-
-def _side_by_side(turn: Turn | None) -> Turn | None:
-    if turn is None:
-        return None
-    cosines, sines = turn.cosines.contiguous(), turn.sines.contiguous()
-    return Turn(cosines=cosines, sines=sines, spins=None, neighbours=turn.neighbours)
 
 
 @pytest.mark.usefixtures("forgotten")
@@ -148,7 +136,7 @@ def test_without_them_the_tokens_are_the_same(
     else:
         (tmp_path / "heedful").write_text("a file where a folder should be")
     step = FastStep(decoder)
-    assert step.kernels is None
+    assert not isinstance(step.kernels, CompiledKernels)
     found = generate(decoder, rows, stops=stops, step=step).continuations
     assert [one.tokens for (one,) in found] == [one.tokens for (one,) in expected]
 
@@ -163,10 +151,10 @@ def test_they_are_compiled_once_and_instead_of_a_damaged_copy(
     made = tmp_path / "heedful" / "kernels" / f"{kernels._fingerprint(compiler)}.so"
     made.parent.mkdir(parents=True)
     made.write_bytes(b"not a library")
-    assert kernels_for(torch.zeros(1)) is not None
+    assert isinstance(kernels_for(torch.zeros(1)), CompiledKernels)
     assert list(made.parent.iterdir()) == [made]
     assert made.read_bytes()[:4] == b"\x7fELF"
     first = made.stat().st_mtime_ns
     kernels._loaded.cache_clear()
-    assert kernels_for(torch.zeros(1)) is not None
+    assert isinstance(kernels_for(torch.zeros(1)), CompiledKernels)
     assert made.stat().st_mtime_ns == first

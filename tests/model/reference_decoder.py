@@ -15,17 +15,9 @@ from torch import Tensor
 
 from heedful.attention import attend, causal, softmax
 from heedful.model import Decoder, DecoderConfig
-from heedful.model.config import (
-    Alibi,
-    Attention,
-    FeedForward,
-    Learned,
-    NoPositions,
-    Norm,
-    Rotary,
-    Sinusoidal,
-)
+from heedful.model.config import Attention, FeedForward, Norm
 from heedful.positions.encodings import alibi_bias, rotary, sinusoidal
+from heedful.positions.schemes import Alibi, Learned, NoPositions, Rotary, Sinusoidal
 
 POSITIONS = {
     "sinusoidal": Sinusoidal(),

@@ -27,7 +27,8 @@ from heedful.model import (
     training_memory,
     weight_bytes,
 )
-from heedful.model.config import Attention, Rotary
+from heedful.model.config import Attention
+from heedful.positions.schemes import Rotary
 
 NEEDED = {"vocabulary": 8, "context": 8, "width": 8, "layers": 1}
 

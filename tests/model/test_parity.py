@@ -12,8 +12,9 @@ from reference_decoder import random_tokens
 from torch.nn import functional
 
 from heedful.model import Decoder, DecoderConfig, load, open_checkpoint, preset, write_folder
-from heedful.model.config import Attention, FeedForward, Norm, Rotary
+from heedful.model.config import Attention, FeedForward, Norm
 from heedful.model.weights.families import FAMILIES, family_for, slots_of, with_layout
+from heedful.positions.schemes import Rotary
 from heedful.tokenization import bytes_of_utf8
 
 transformers.logging.disable_progress_bar()

@@ -12,8 +12,9 @@ from reference_decoder import random_decoder
 from torch import Tensor
 
 from heedful.model import Decoder, DecoderConfig
-from heedful.model.config import Attention, FeedForward, Learned, Norm, Rotary
+from heedful.model.config import Attention, FeedForward, Norm
 from heedful.model.weights.families import GGUF_GPT2, GGUF_LLAMA, LLAMA, slots_of
+from heedful.positions.schemes import Learned, Rotary
 from heedful.tokenization import Tokenizer
 
 WIDTH = 64

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from heedful.errors import InputError
 from heedful.positions import (
-    KINDS,
+    SCHEMES,
     embedding_collisions,
     position_collisions,
     positions_study,
@@ -219,7 +219,7 @@ def test_positions_beyond_fp16_overflow() -> None:
     assert position_collisions(70_000, format_="bf16").overflow == 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SCHEMES)
 def test_a_study_says_something_and_becomes_json(kind: str) -> None:
     study = positions_study(kind, length=40, width=8)
     assert study.statements

@@ -31,7 +31,7 @@ from heedful.attention import (
     study_noise,
 )
 from heedful.attention.operation import Reading
-from heedful.positions import KINDS, positions_study
+from heedful.positions import SCHEMES, positions_study
 from heedful.views.attention import (
     copyable_blocks,
     copyable_figure,
@@ -108,7 +108,7 @@ VIEWS: dict[str, tuple[Callable[[], Any], Callable[..., Any], Callable[..., Any]
             positions_blocks,
             positions_figure,
         )
-        for kind in KINDS
+        for kind in SCHEMES
     },
 }
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
+from heedful.positions import SchemeKind
 
 
 def positions(
     *,
     kind: Annotated[
-        Literal["sinusoidal", "rotary", "alibi", "learned", "none"],
+        SchemeKind,
         Parameter(help="How positions are told apart."),
     ] = "sinusoidal",
     length: Annotated[int, Parameter(help="Positions 0 … length − 1.")] = 512,

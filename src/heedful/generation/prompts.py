@@ -14,7 +14,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.errors import InputError
-from heedful.generation.fast import FastStep, read
+from heedful.generation.fast import FastStep
 from heedful.generation.methods import DEFAULT_TOKENS, Stops
 from heedful.model import Cache, DecoderConfig
 
@@ -86,7 +86,7 @@ class Prompts:
             len(self.rows), capacity=longest + self.limit - 1, padding=padding
         )
         if step.precision == "float32":
-            return read(step, tokens, cache), cache
+            return step.read_prompts(tokens, cache), cache
         # Rounded maps share one scale among all rows they are given: with whole prompts that
         # costs too much, and it is the new tokens that come one by one.
         with torch.inference_mode():

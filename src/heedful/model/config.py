@@ -4,7 +4,7 @@
     ├── attention     heads, key-value heads, biases, query-key norm
     ├── feed_forward  hidden width, activation, biases
     ├── norm          LayerNorm or RMSNorm, before or after each part
-    ├── positions     sinusoidal | learned | rotary | alibi | none
+    ├── positions     a scheme of `heedful.positions.schemes`: learned, rotary, …
     └── dropout       where, and how much
 
 Sizes are checked against one another when the config is made, so that a decoder that can be
@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from heedful.errors import ConfigError
+from heedful.positions.schemes import AnyScheme, Learned, Rotary
 from heedful.settings import Settings
 
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -64,47 +65,6 @@ class Norm(Settings):
     """Whether a LayerNorm shifts as well as scales; an RMSNorm never does."""
 
 
-class Sinusoidal(Settings):
-    """Fixed waves, added to the embeddings."""
-
-    kind: Literal["sinusoidal"] = "sinusoidal"
-    base: Annotated[float, Field(gt=1.0)] = 10_000.0
-    """The longest wave is 2π times this."""
-
-
-class Learned(Settings):
-    """One trained vector for each position, added to the embeddings."""
-
-    kind: Literal["learned"] = "learned"
-
-
-class Rotary(Settings):
-    """Queries and keys turned by an angle that grows with the position."""
-
-    kind: Literal["rotary"] = "rotary"
-    base: Annotated[float, Field(gt=1.0)] = 10_000.0
-    """The slowest pair of dimensions turns once in about 2π times this."""
-    layout: Literal["interleaved", "half"] = "interleaved"
-    """Which dimensions turn together: (2i, 2i+1), the faster here; or (i, i + d/2)."""
-
-
-class Alibi(Settings):
-    """Logits lowered in proportion to the distance, by one slope a head."""
-
-    kind: Literal["alibi"] = "alibi"
-
-
-class NoPositions(Settings):
-    """Nothing: only the causal mask tells tokens apart."""
-
-    kind: Literal["none"] = "none"
-
-
-Positions = Annotated[
-    Sinusoidal | Learned | Rotary | Alibi | NoPositions, Field(discriminator="kind")
-]
-
-
 class Dropout(Settings):
     """Share of entries set to 0 in training."""
 
@@ -134,7 +94,7 @@ class DecoderConfig(Settings):
     attention: Attention = Attention()
     feed_forward: FeedForward = FeedForward()
     norm: Norm = Norm()
-    positions: Positions = Learned()
+    positions: AnyScheme = Learned()
     dropout: Dropout = Dropout()
     tied: bool = True
     """Whether the output layer is the embedding, transposed."""
@@ -159,18 +119,7 @@ class DecoderConfig(Settings):
                 f"{heads} heads cannot share {kv_heads} key-value heads evenly",
                 way_out="use a divisor of the number of heads",
             )
-        if isinstance(self.positions, Rotary) and self.head_width % 2:
-            raise ConfigError(
-                "model.positions",
-                f"rotary positions turn pairs, and a head has {self.head_width} dimensions",
-                way_out="use an even head_width",
-            )
-        if isinstance(self.positions, Sinusoidal) and self.width % 2:
-            raise ConfigError(
-                "model.positions",
-                f"sinusoidal positions come in pairs, and the width is {self.width}",
-                way_out="use an even width",
-            )
+        self.positions.check(self.width, self.head_width)
 
     def explicit(self) -> DecoderConfig:
         """Return the same config with every default that depends on another size written out."""

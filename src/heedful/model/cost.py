@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from heedful.errors import InputError
-from heedful.model.config import DecoderConfig, Learned, Rotary
+from heedful.model.config import DecoderConfig
 from heedful.records import Record
 
 Precision = Literal["float64", "float32", "float16", "bfloat16"]
@@ -44,7 +44,7 @@ def parameter_count(config: DecoderConfig) -> int:
     total += norm if config.norm.placement == "pre" else 0
     if config.attention.qk_norm:
         total += config.layers * 2 * config.head_width
-    if isinstance(config.positions, Learned):
+    if config.positions.trained_table:
         total += config.context * config.width
     return total
 
@@ -120,7 +120,7 @@ def _kept_by_a_block(config: DecoderConfig) -> int:
     kept += config.hidden_width * (4 if config.feed_forward.activation == "swiglu" else 2)
     if attention.qk_norm:
         kept += matched + matched // config.head_width
-    if attention.qk_norm or isinstance(config.positions, Rotary):
+    if attention.qk_norm or config.positions.rotated_width(config.head_width):
         kept += matched  # queries and keys as they are matched, besides those of the product
     return kept + 2 * _norm_statistics(config)
 

@@ -3,15 +3,17 @@
     x = embedding[tokens] (+ positions)        for each block: x ← block(x)
     logits = norm(x) · headᵀ
 
-The config says which parts; this module only joins them.
+What each part computes is said once, in the classes ending in `Equations`. They do not care where
+their linear maps come from: here the maps are modules with trained parameters; in generation they
+are packed copies of the weights (`heedful.generation.fast`). The config says which parts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Float, Int
@@ -20,12 +22,17 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from heedful.errors import InputError
-from heedful.model import config as settings
 from heedful.model.cache import Cache
-from heedful.model.config import DecoderConfig, Learned, Norm, Sinusoidal
-from heedful.model.masks import Sight, check_documents, look
-from heedful.model.rotary import sinusoidal_table
-from heedful.model.trace import LayerTrace, Notes, Trace, Visit
+from heedful.model.config import DecoderConfig, Norm
+from heedful.model.masks import AttentionMask, attention_mask, check_documents, position_ids
+from heedful.model.rotary import Rotation, embedding_table
+from heedful.model.trace import LayerTrace, Trace, TraceRecorder, Visit
+
+Tokens = Int[Tensor, "batch time"]
+Stream = Float[Tensor, "*axes width"]
+"""The residual stream: (batch, time, width), or (rows, width) with one new token a row."""
+Map: TypeAlias = Callable[[Tensor], Tensor]
+"""From (*axes, inputs) to (*axes, outputs)."""
 
 
 def make_norm(width: int, norm: Norm) -> nn.Module:
@@ -52,17 +59,22 @@ class RMSNorm(nn.Module):
     def forward(self, x: Float[Tensor, "*axes width"]) -> Float[Tensor, "*axes width"]:
         """Return g x r."""
         if not torch.is_grad_enabled():
-            return _scaled(x, self.eps)[0] * self.weight
+            return rms_norm(x, self.weight, self.eps)
         normalised: Tensor = _RootMeanSquare.apply(  # type: ignore[no-untyped-call]
             x, self.weight, self.eps
         )
         return normalised
 
 
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """Return w x / √(mean x² + ε), without a gradient."""
+    return _unit_mean_square(x, eps)[0] * weight
+
+
 class _RootMeanSquare(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, x: Tensor, weight: Tensor, eps: float) -> Tensor:
-        scaled, factor = _scaled(x, eps)
+        scaled, factor = _unit_mean_square(x, eps)
         context.save_for_backward(scaled, weight, factor)
         return scaled * weight
 
@@ -77,7 +89,8 @@ class _RootMeanSquare(torch.autograd.Function):
         return of_x, of_weight, None
 
 
-def _scaled(x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+def _unit_mean_square(x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """Return x r and r."""
     # Squares of half-precision numbers overflow at 256: their mean is taken in float32.
     kind = torch.float32 if x.dtype.itemsize < 4 else x.dtype
     length = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=kind)
@@ -85,18 +98,197 @@ def _scaled(x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     return x * factor, factor
 
 
-Stream = Float[Tensor, "batch time width"]
+def swiglu(inner: Float[Tensor, "*axes twice"]) -> Float[Tensor, "*axes width"]:
+    """Return silu of the first half times the second half."""
+    gate, value = inner.chunk(2, dim=-1)
+    return functional.silu(gate) * value
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+
+ACTIVATIONS: dict[str, Map] = {
     "gelu": functional.gelu,
     "gelu_tanh": partial(functional.gelu, approximate="tanh"),
     "relu": functional.relu,
-    "swiglu": functional.silu,
+    "swiglu": swiglu,
 }
 
 
-class SelfAttention(nn.Module):
-    """Every head of one layer: c = softmax(qkᵀ/√d) v, over the tokens in sight."""
+class AttentionEquations:
+    """Every head of one layer: c = softmax(qkᵀ/√d + bias) v, over the tokens that are allowed.
+
+    Queries, keys and values come from one product. Queries and keys may be normed, then rotated.
+    """
+
+    layer: int
+    heads: int
+    kv_heads: int
+    head_width: int
+    dropout: float = 0.0
+    training: bool = False
+    qkv: Map
+    query_norm: Map | None
+    key_norm: Map | None
+    output: Map
+    kernel: Callable[..., Tensor]
+    """Computes softmax(qkᵀ/√d + bias) v; training replaces it to draw its own dropout."""
+    last_query_only: bool = False
+    """Whether only the last token of each row goes on, as in the last layer over a prompt."""
+
+    def forward(
+        self,
+        x: Stream,
+        mask: AttentionMask,
+        rotation: Rotation | None,
+        cache: Cache | None = None,
+        recorder: TraceRecorder | None = None,
+    ) -> Float[Tensor, "*kept width"]:
+        """Return what the heads read, projected back to the width of the stream."""
+        vectors = self.qkv(x)
+        vectors = vectors.view(*vectors.shape[:-1], -1, self.head_width)
+        heads, kv_heads = self.heads, self.kv_heads
+        matched, values = torch.split_with_sizes(vectors, (heads + kv_heads, kv_heads), dim=-2)
+        if self.query_norm is not None and self.key_norm is not None:
+            queries, keys = torch.split_with_sizes(matched, (heads, kv_heads), dim=-2)
+            matched = torch.cat([self.query_norm(queries), self.key_norm(keys)], dim=-2)
+        return self.output(self.attend(matched, values, mask, rotation, cache, recorder))
+
+    def attend(
+        self,
+        matched: Float[Tensor, "batch time heads_and_kv_heads width"],
+        values: Float[Tensor, "batch time kv_heads width"],
+        mask: AttentionMask,
+        rotation: Rotation | None,
+        cache: Cache | None = None,
+        recorder: TraceRecorder | None = None,
+    ) -> Float[Tensor, "batch queries read"]:
+        """Rotate queries and keys, cache keys and values, and return what the heads read."""
+        if rotation is not None:
+            matched = rotation(matched)
+        matched, values = matched.transpose(1, 2), values.transpose(1, 2)
+        queries, keys = torch.split_with_sizes(matched, (self.heads, self.kv_heads), dim=1)
+        if cache is not None:
+            keys, values = cache.extend(self.layer, keys, values)
+        if self.last_query_only:
+            queries, mask = queries[:, :, -1:], mask.last_query
+        read = self.kernel(
+            queries,
+            keys,
+            values,
+            attn_mask=mask.attn_mask,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=mask.causal,
+            enable_gqa=self.heads != self.kv_heads,
+        )
+        if recorder is not None:
+            recorder.record(queries=queries, keys=keys, values=values, head_outputs=read)
+        return read.transpose(1, 2).flatten(2)
+
+
+class FeedForwardEquations:
+    """Two linear maps with an activation between, the same for every token.
+
+    With SwiGLU, gate and value come from one product: down(silu(gate x) · value x).
+    """
+
+    up: Map
+    activation: Map
+    down: Map
+
+    def forward(self, x: Stream) -> Stream:
+        """Return down(activation(up x))."""
+        return self.down(self.activation(self.up(x)))
+
+
+class BlockEquations:
+    """One layer: attention, then feed-forward, each added to the residual stream.
+
+    pre-norm   x ← x + attention(norm x)        x ← x + feed_forward(norm x)
+    post-norm  x ← norm(x + attention x)        x ← norm(x + feed_forward x)
+    """
+
+    attention_norm: Map
+    attention: Callable[..., Tensor]
+    feed_forward_norm: Map
+    feed_forward: Map
+    dropout: Map | None
+    """Applied to what each part adds; None: nothing is dropped."""
+    pre_norm: bool
+
+    def forward(
+        self,
+        stream: Stream,
+        mask: AttentionMask,
+        rotation: Rotation | None = None,
+        cache: Cache | None = None,
+        recorder: TraceRecorder | None = None,
+    ) -> Float[Tensor, "*kept width"]:
+        """Return the stream after this layer."""
+        x = self.attention_norm(stream) if self.pre_norm else stream
+        attended = self.attention(x, mask, rotation, cache, recorder)
+        middle, attended = self._add(stream, attended, self.attention_norm)
+        x = self.feed_forward_norm(middle) if self.pre_norm else middle
+        after, transformed = self._add(middle, self.feed_forward(x), self.feed_forward_norm)
+        if recorder is not None:
+            recorder.record(attended=attended, middle=middle, transformed=transformed, after=after)
+            recorder.end_layer()
+        return after
+
+    def _add(self, stream: Tensor, part: Tensor, norm: Map) -> tuple[Tensor, Tensor]:
+        """Return the stream with a part added to it, and what was added."""
+        if self.dropout is not None:
+            part = self.dropout(part)
+        if part.shape != stream.shape:  # only the last token of each row goes on
+            stream = stream[:, -1:]
+        total = stream + part
+        return (total if self.pre_norm else norm(total)), part
+
+
+def embed_tokens(
+    tokens: Int[Tensor, "*axes"],
+    positions: Int[Tensor, "*rows"],
+    embedding: Float[Tensor, "vocabulary width"],
+    scale: float,
+    position_table: Float[Tensor, "context width"] | None,
+) -> Float[Tensor, "*axes width"]:
+    """Return the stream before the first layer: embeddings, scaled, with positions added."""
+    return add_positions(functional.embedding(tokens, embedding), positions, scale, position_table)
+
+
+def add_positions(
+    stream: Stream,
+    positions: Int[Tensor, "*rows"],
+    scale: float,
+    position_table: Float[Tensor, "context width"] | None,
+) -> Stream:
+    """Return embeddings of tokens as the first block reads them."""
+    if scale != 1.0:
+        stream = stream * scale
+    if position_table is None:
+        return stream
+    return stream + functional.embedding(positions, position_table)
+
+
+def run_blocks(
+    blocks: Iterable[Callable[..., Tensor]],
+    norm: Map | None,
+    stream: Stream,
+    mask: AttentionMask,
+    rotation: Rotation | None,
+    cache: Cache | None = None,
+    recorder: TraceRecorder | None = None,
+) -> Float[Tensor, "*kept width"]:
+    """Return the stream after all layers, and after the last norm if there is one."""
+    for block in blocks:
+        stream = block(stream, mask, rotation, cache, recorder)
+    return stream if norm is None else norm(stream)
+
+
+class SelfAttention(AttentionEquations, nn.Module):
+    """The attention of one layer, with its parameters."""
+
+    qkv: nn.Linear
+    output: nn.Linear
+    query_norm: nn.Module | None
+    key_norm: nn.Module | None
 
     def __init__(self, config: DecoderConfig, layer: int) -> None:
         super().__init__()
@@ -108,107 +300,46 @@ class SelfAttention(nn.Module):
         self.output = nn.Linear(config.query_width, width, bias=config.attention.output_bias)
         self.query_norm = self.key_norm = None
         if config.attention.qk_norm:
-            norm = settings.Norm(kind="rms", eps=config.norm.eps)
+            norm = Norm(kind="rms", eps=config.norm.eps)
             self.query_norm = make_norm(self.head_width, norm)
             self.key_norm = make_norm(self.head_width, norm)
         self.dropout = config.dropout.attention
-        self.kernel: Callable[..., Tensor] = functional.scaled_dot_product_attention
-        """What computes softmax(qkᵀ/√d) v; training replaces it to draw its own dropout."""
-
-    def forward(
-        self, x: Stream, sight: Sight, cache: Cache | None = None, notes: Notes | None = None
-    ) -> Stream:
-        """Return what the heads read, projected back to the width of the stream."""
-        queries, keys, values = self.project(x, sight)
-        if cache is not None:
-            keys, values = cache.extend(self.layer, keys, values)
-        read = self.kernel(
-            queries,
-            keys,
-            values,
-            attn_mask=sight.kernel_mask,
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=sight.causal,
-            enable_gqa=self.heads != self.kv_heads,
-        )
-        if notes is not None:
-            notes.write(queries=queries, keys=keys, values=values, head_outputs=read)
-        joined: Tensor = self.output(read.transpose(1, 2).flatten(2))
-        return joined
-
-    def project(self, x: Stream, sight: Sight) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries (batch, heads, time, d) and keys and values (batch, kv heads, time, d)."""
-        heads = self.qkv(x).unflatten(-1, (-1, self.head_width))
-        matched, values = heads.split((self.heads + self.kv_heads, self.kv_heads), dim=2)
-        if self.query_norm is not None and self.key_norm is not None:
-            queries, keys = matched.split((self.heads, self.kv_heads), dim=2)
-            matched = torch.cat([self.query_norm(queries), self.key_norm(keys)], dim=2)
-        if sight.turn is not None:
-            matched = sight.turn(matched)
-        queries, keys = matched.split((self.heads, self.kv_heads), dim=2)
-        return queries.transpose(1, 2), keys.transpose(1, 2), values.transpose(1, 2)
+        self.kernel = functional.scaled_dot_product_attention
 
 
-class FeedForward(nn.Module):
-    """Two linear maps with an activation between, the same for every token."""
+class MLP(FeedForwardEquations, nn.Module):
+    """The feed-forward part of one layer, with its parameters."""
+
+    up: nn.Linear
+    down: nn.Linear
 
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         hidden, bias = config.hidden_width, config.feed_forward.bias
-        self.gated = config.feed_forward.activation == "swiglu"
-        self.activation = ACTIVATIONS[config.feed_forward.activation]
-        self.up = nn.Linear(config.width, hidden * (2 if self.gated else 1), bias=bias)
+        gated = config.feed_forward.activation == "swiglu"
+        self.activation_name = config.feed_forward.activation
+        self.activation = ACTIVATIONS[self.activation_name]
+        self.up = nn.Linear(config.width, hidden * (2 if gated else 1), bias=bias)
         self.down = nn.Linear(hidden, config.width, bias=bias)
 
-    def forward(self, x: Stream) -> Stream:
-        """Return down(activation(up x)); SwiGLU: down(silu(gate x) · up x)."""
-        inner = self.up(x)
-        if self.gated:
-            gate, value = inner.chunk(2, dim=-1)
-            inner = self.activation(gate) * value
-        else:
-            inner = self.activation(inner)
-        outer: Tensor = self.down(inner)
-        return outer
 
+class TransformerBlock(BlockEquations, nn.Module):
+    """One layer, with its parameters."""
 
-class Block(nn.Module):
-    """One layer: attention, then feed-forward, each added to the residual stream.
-
-    pre-norm   x ← x + attention(norm x)        x ← x + feed_forward(norm x)
-    post-norm  x ← norm(x + attention x)        x ← norm(x + feed_forward x)
-    """
+    attention_norm: nn.Module
+    attention: SelfAttention
+    feed_forward_norm: nn.Module
+    feed_forward: MLP
+    dropout: nn.Module
 
     def __init__(self, config: DecoderConfig, layer: int) -> None:
         super().__init__()
         self.attention_norm = make_norm(config.width, config.norm)
         self.attention = SelfAttention(config, layer)
         self.feed_forward_norm = make_norm(config.width, config.norm)
-        self.feed_forward = FeedForward(config)
+        self.feed_forward = MLP(config)
         self.dropout = nn.Dropout(config.dropout.residual)
-        self.before = config.norm.placement == "pre"
-
-    def forward(
-        self, stream: Stream, sight: Sight, cache: Cache | None = None, notes: Notes | None = None
-    ) -> Stream:
-        """Return the stream after this layer."""
-        seen = self.attention_norm(stream) if self.before else stream
-        attended = self.dropout(self.attention(seen, sight, cache, notes))
-        middle = stream + attended
-        if not self.before:
-            middle = self.attention_norm(middle)
-        seen = self.feed_forward_norm(middle) if self.before else middle
-        transformed = self.dropout(self.feed_forward(seen))
-        after: Tensor = middle + transformed
-        if not self.before:
-            after = self.feed_forward_norm(after)
-        if notes is not None:
-            notes.write(attended=attended, middle=middle, transformed=transformed, after=after)
-            notes.turn_page()
-        return after
-
-
-Tokens = Int[Tensor, "batch time"]
+        self.pre_norm = config.norm.placement == "pre"
 
 
 class Decoder(nn.Module):
@@ -225,10 +356,12 @@ class Decoder(nn.Module):
         self.config = config
         self.embedding = nn.Embedding(config.vocabulary, config.width)
         self.positions = None
-        if isinstance(config.positions, Learned):
+        if config.positions.trained_table:
             self.positions = nn.Embedding(config.context, config.width)
         self.dropout = nn.Dropout(config.dropout.embedding)
-        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.layers))
+        self.blocks = nn.ModuleList(
+            TransformerBlock(config, layer) for layer in range(config.layers)
+        )
         self.norm = make_norm(config.width, config.norm) if config.norm.placement == "pre" else None
         self.head = None
         if not config.tied:
@@ -251,7 +384,7 @@ class Decoder(nn.Module):
             if isinstance(module, nn.Linear) and module.bias is not None:
                 module.bias.zero_()
         for block in self.blocks:
-            assert isinstance(block, Block)
+            assert isinstance(block, TransformerBlock)
             for ending in (block.attention.output, block.feed_forward.down):
                 ending.weight.div_(math.sqrt(2 * self.config.layers))
 
@@ -261,7 +394,7 @@ class Decoder(nn.Module):
         *,
         documents: Tensor | None = None,
         cache: Cache | None = None,
-        notes: Notes | None = None,
+        recorder: TraceRecorder | None = None,
     ) -> Float[Tensor, "batch time vocabulary"]:
         """Return the logits of the token after each position.
 
@@ -269,7 +402,8 @@ class Decoder(nn.Module):
         not see each other, and each begins at position 0. `cache` holds what came before and
         receives these tokens.
         """
-        return self.logits(self.hidden(tokens, documents=documents, cache=cache, notes=notes))
+        hidden = self.hidden(tokens, documents=documents, cache=cache, recorder=recorder)
+        return self.logits(hidden)
 
     def hidden(
         self,
@@ -277,40 +411,63 @@ class Decoder(nn.Module):
         *,
         documents: Tensor | None = None,
         cache: Cache | None = None,
-        notes: Notes | None = None,
+        recorder: TraceRecorder | None = None,
     ) -> Stream:
         """Return the stream from which the logits are read."""
         self._check(tokens, documents, cache)
-        sight = look(self.config, tokens, documents, cache, self.embedding.weight.dtype)
-        stream = self.dropout(self._embedded(tokens, sight.places))
-        if notes is not None:
-            notes.embedded, notes.sight = stream, sight
-        for block in self.blocks:
-            stream = block(stream, sight, cache, notes)
+        weight, config = self.embedding.weight, self.config
+        positions = position_ids(tokens, documents, cache)
+        mask = attention_mask(config, tokens, documents, cache, weight.dtype)
+        stream = self.dropout(self._embed(tokens, positions))
+        if recorder is not None:
+            recorder.embedded, recorder.mask = stream, mask
+        rotation = self.rotation(positions, cache)
+        stream = run_blocks(self.blocks, self.norm, stream, mask, rotation, cache, recorder)
         if cache is not None:
             cache.advance(tokens.shape[1])
-        last: Tensor = stream if self.norm is None else self.norm(stream)
-        return last
+        return stream
 
     def logits(self, hidden: Float[Tensor, "*axes width"]) -> Float[Tensor, "*axes vocabulary"]:
         """Return the logits of streams that `hidden` gave; generation needs only the last."""
-        head = self.embedding if self.head is None else self.head
-        return functional.linear(hidden, head.weight)
+        return functional.linear(hidden, self.head_weight)
+
+    @property
+    def head_weight(self) -> Float[Tensor, "vocabulary width"]:
+        """The matrix of the output layer: the embedding's, if the two are tied."""
+        return (self.embedding if self.head is None else self.head).weight
+
+    def rotation(
+        self, positions: Int[Tensor, "rows time"], cache: Cache | None = None
+    ) -> Rotation | None:
+        """Return how queries and keys at these positions are rotated; None: not at all."""
+        config, dtype = self.config, self.embedding.weight.dtype
+        longest = positions.shape[1] + (0 if cache is None else cache.length)
+        return Rotation.at(positions, longest, config.positions, config.head_width, dtype)
+
+    @property
+    def position_table(self) -> Float[Tensor, "context width"] | None:
+        """What is added to the embeddings at each position, trained or computed."""
+        if self.positions is not None:
+            return self.positions.weight
+        config, weight = self.config, self.embedding.weight
+        return embedding_table(
+            config.positions, config.context, config.width, weight.dtype, weight.device
+        )
 
     def trace(self, tokens: Tokens, *, documents: Tensor | None = None) -> Trace:
         """Return the same pass with every layer's queries, keys, weights and residuals."""
-        notes = Notes()
-        logits = self(tokens, documents=documents, notes=notes)
-        assert notes.embedded is not None
-        assert notes.sight is not None
-        layers = tuple(LayerTrace.of(page, notes.sight) for page in notes.pages)
-        return Trace(embedded=notes.embedded, layers=layers, logits=logits)
+        recorder = TraceRecorder()
+        logits = self(tokens, documents=documents, recorder=recorder)
+        assert recorder.embedded is not None
+        assert recorder.mask is not None
+        layers = tuple(LayerTrace.of(layer, recorder.mask) for layer in recorder.layers)
+        return Trace(embedded=recorder.embedded, layers=layers, logits=logits)
 
     def visit(
         self, tokens: Tokens, visit: Visit, *, documents: Tensor | None = None
     ) -> Float[Tensor, "batch time vocabulary"]:
         """Show each layer to `visit` as the pass goes on, keep none, and return the logits."""
-        logits: Tensor = self(tokens, documents=documents, notes=Notes(visit))
+        logits: Tensor = self(tokens, documents=documents, recorder=TraceRecorder(visit))
         return logits
 
     def new_cache(
@@ -327,26 +484,16 @@ class Decoder(nn.Module):
             device=weight.device,
         )
 
-    def _embedded(self, tokens: Tokens, places: Int[Tensor, "rows time"]) -> Stream:
+    def _embed(self, tokens: Tokens, positions: Int[Tensor, "rows time"]) -> Stream:
+        scale, table = self.config.embedding_scale, self.position_table
         try:
-            stream: Tensor = self.embedding(tokens)
+            return embed_tokens(tokens, positions, self.embedding.weight, scale, table)
         except IndexError:
             raise _unknown_token(tokens, self.config.vocabulary) from None
-        return self.placed(stream, places)
 
-    def placed(self, stream: Stream, places: Int[Tensor, "rows time"]) -> Stream:
-        """Return the embeddings of tokens as the first block reads them: scaled, with positions."""
-        config = self.config
-        if config.embedding_scale != 1.0:
-            stream = stream * config.embedding_scale
-        if self.positions is not None:
-            stream = stream + self.positions(places)
-        elif isinstance(config.positions, Sinusoidal):
-            table = sinusoidal_table(
-                config.positions, config.context, config.width, stream.dtype, stream.device
-            )
-            stream = stream + table[places]
-        return stream
+    def add_positions(self, stream: Stream, positions: Int[Tensor, "rows time"]) -> Stream:
+        """Return embeddings of tokens as the first block reads them: scaled, with positions."""
+        return add_positions(stream, positions, self.config.embedding_scale, self.position_table)
 
     def _check(self, tokens: Tensor, documents: Tensor | None, cache: Cache | None) -> None:
         batch, time = tokens.shape

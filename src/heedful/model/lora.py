@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from heedful.errors import ConfigError, InputError
-from heedful.model.decoder import Block, Decoder
+from heedful.model.decoder import Decoder, TransformerBlock
 
 
 class LowRank(nn.Module):
@@ -94,7 +94,7 @@ def _places(decoder: Decoder) -> list[tuple[nn.Module, str]]:
     """Return where the matrices of the blocks are."""
     found: list[tuple[nn.Module, str]] = []
     for block in decoder.blocks:
-        assert isinstance(block, Block)
+        assert isinstance(block, TransformerBlock)
         found += [(block.attention, "qkv"), (block.attention, "output")]
         found += [(block.feed_forward, "up"), (block.feed_forward, "down")]
     return found

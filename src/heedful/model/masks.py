@@ -1,12 +1,12 @@
-"""Where each token stands and which tokens it sees: worked out once, used by every layer.
+"""Which tokens each token attends to: worked out once for a call, used by every layer.
 
-A token sees itself and what came before it. Three things narrow this down:
+A token attends to itself and to what came before it. Three things narrow this down:
 
-- **documents** packed in one row do not see each other, and each starts at position 0;
-- **padding** on the left of a cached row is seen by nothing but itself;
+- **documents** packed in one row do not attend to each other, and each starts at position 0;
+- **padding** on the left of a cached row is attended to by nothing but itself;
 - a **cache** brings keys from earlier calls, which all come before the new tokens.
 
-Padding reads itself because softmax over nothing is NaN, and NaN · 0 is still NaN: one such
+Padding attends to itself because softmax over nothing is NaN, and NaN · 0 is still NaN: one such
 row would spoil every gradient, even where the loss ignores it.
 """
 
@@ -21,69 +21,98 @@ from torch import Tensor
 
 from heedful.errors import InputError
 from heedful.model.cache import Cache
-from heedful.model.config import Alibi, DecoderConfig, Rotary
-from heedful.model.rotary import Turn, alibi_slopes
+from heedful.model.config import DecoderConfig
+from heedful.positions import PositionScheme
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
-    """What every layer needs to know about the tokens of one call."""
+class AttentionMask:
+    """What the tokens of one call may attend to, and what is added to their logits."""
 
-    places: Int[Tensor, "rows time"]
-    """The position of each token in its own sequence; one row stands for all when they agree."""
-    mask: Bool[Tensor, "rows 1 time keys"] | None
+    allowed: Bool[Tensor, "rows 1 time keys"] | None = None
     """True means "may attend"; None where the kernel's own rule is enough."""
-    bias: Float[Tensor, "1 heads time keys"] | None
-    """What ALiBi adds to the logits."""
-    causal: bool
+    bias: Float[Tensor, "1 heads time keys"] | None = None
+    """What the position scheme adds to the logits."""
+    causal: bool = False
     """Whether the kernel applies the plain causal rule itself."""
-    turn: Turn | None
-    """The rotation of queries and keys, with rotary positions."""
 
     @cached_property
-    def kernel_mask(self) -> Tensor | None:
-        """What the kernel adds to the logits, or its boolean mask; the same for every layer."""
-        if self.bias is None or self.mask is None:
-            return self.mask
-        return self.bias.masked_fill(~self.mask, -torch.inf)
+    def attn_mask(self) -> Tensor | None:
+        """What torch's attention takes under this name: booleans, or numbers to be added."""
+        if self.bias is None or self.allowed is None:
+            return self.allowed if self.bias is None else self.bias
+        return self.bias.masked_fill(~self.allowed, -torch.inf)
 
-    def full_mask(self, time: int) -> Bool[Tensor, "rows 1 time keys"] | None:
-        """Return the mask with the kernel's own rule written out; None: everything is seen."""
-        return causal_mask(0, time, self.places.device) if self.causal else self.mask
+    @property
+    def last_query(self) -> AttentionMask:
+        """The mask of the last token of each row."""
+        allowed, bias = (
+            None if part is None else part[..., -1:, :] for part in (self.allowed, self.bias)
+        )
+        return AttentionMask(allowed, bias)
+
+    def written_out(
+        self, time: int, device: torch.device
+    ) -> Bool[Tensor, "rows 1 time keys"] | None:
+        """Return the mask with the kernel's own rule written out; None: everything is allowed."""
+        return causal_mask(0, time, device) if self.causal else self.allowed
 
 
-def look(
+def attention_mask(
     config: DecoderConfig,
     tokens: Int[Tensor, "batch time"],
     documents: Int[Tensor, "batch time"] | None,
     cache: Cache | None,
     dtype: torch.dtype,
-) -> Sight:
-    """Work out positions and masks for one call of the decoder."""
+) -> AttentionMask:
+    """Return what the tokens of one call of the decoder may attend to."""
     time, device = tokens.shape[1], tokens.device
     first = 0 if cache is None else cache.length
-    places = torch.arange(first, first + time, device=device).unsqueeze(0)
-    mask = None
+    bias = attention_bias(config, first, time, dtype, device)
+    allowed = None
     if documents is not None:
         starts = _starts(documents)
-        places = places - starts
-        mask = (starts.unsqueeze(2) == starts.unsqueeze(1)).unsqueeze(1)
-        mask = mask & causal_mask(0, time, device)
+        allowed = (starts.unsqueeze(2) == starts.unsqueeze(1)).unsqueeze(1)
+        allowed = allowed & causal_mask(0, time, device)
     elif cache is not None and cache.padding is not None:
-        mask = _past_padding(cache.padding, first, time)
-        places = (places - cache.padding.unsqueeze(1)).clamp(min=0)
-    bias = None
-    if isinstance(config.positions, Alibi):
-        bias = _distances(config.attention.heads, first, time, device, dtype)
-    if mask is None and time > 1 and (first > 0 or bias is not None):
-        mask = causal_mask(first, time, device)
-    elif mask is None and bias is not None:
-        mask = torch.ones(1, 1, 1, first + 1, dtype=torch.bool, device=device)
-    turn = None
-    if isinstance(config.positions, Rotary):
-        turn = Turn.at(places, first + time, config.positions, config.head_width, dtype)
-    causal = mask is None and time > 1
-    return Sight(places=places, mask=mask, bias=bias, causal=causal, turn=turn)
+        allowed = _past_padding(cache.padding, first, time)
+    elif time > 1 and (first > 0 or bias is not None):
+        allowed = causal_mask(first, time, device)
+    return AttentionMask(allowed, bias, causal=allowed is None and time > 1)
+
+
+def position_ids(
+    tokens: Int[Tensor, "batch time"],
+    documents: Int[Tensor, "batch time"] | None,
+    cache: Cache | None,
+) -> Int[Tensor, "rows time"]:
+    """Return the position of each token in its own sequence; one row where all rows agree."""
+    first = 0 if cache is None else cache.length
+    positions = torch.arange(first, first + tokens.shape[1], device=tokens.device).unsqueeze(0)
+    if documents is not None:
+        return positions - _starts(documents)
+    if cache is not None and cache.padding is not None:
+        return (positions - cache.padding.unsqueeze(1)).clamp(min=0)
+    return positions
+
+
+def attention_bias(
+    config: DecoderConfig, first: int, time: int, dtype: torch.dtype, device: torch.device
+) -> Float[Tensor, "1 heads time keys"] | None:
+    """Return what the position scheme adds to the logits of `time` queries after `first` keys.
+
+    Only the distance of query and key counts, which padding on the left does not change.
+    """
+    heads, keys = config.attention.heads, first + time
+    if _bias_row(config.positions, heads, 1, dtype, device) is None:
+        return None
+    if time == 1:  # a step of generation: the last of a row that serves all steps
+        row = _bias_row(config.positions, heads, 1 << (keys - 1).bit_length(), dtype, device)
+        assert row is not None
+        return row[:, -keys:].view(1, heads, 1, keys)
+    columns = torch.arange(keys, device=device, dtype=dtype)
+    bias = config.positions.bias(heads, columns[first:].view(-1, 1) - columns)
+    return None if bias is None else bias.unsqueeze(0)
 
 
 @lru_cache(maxsize=32)
@@ -111,6 +140,17 @@ def check_documents(tokens: Tensor, documents: Tensor, cache: Cache | None) -> N
         )
 
 
+@lru_cache(maxsize=8)
+@torch.inference_mode(False)
+def _bias_row(
+    scheme: PositionScheme, heads: int, length: int, dtype: torch.dtype, device: torch.device
+) -> Float[Tensor, "heads length"] | None:
+    """Return the biases of the last query, from the farthest key to the query's own."""
+    distances = torch.arange(length - 1, -1, -1, device=device).to(dtype)
+    row: Tensor | None = scheme.bias(heads, distances)
+    return row
+
+
 def _starts(documents: Tensor) -> Tensor:
     """Return, for each token, the column at which its document begins."""
     columns = torch.arange(documents.shape[1], device=documents.device).expand_as(documents)
@@ -124,11 +164,3 @@ def _past_padding(padding: Tensor, first: int, time: int) -> Tensor:
     queries = keys[first:].view(-1, 1)
     real = keys >= padding.view(-1, 1, 1)
     return ((real | (keys == queries)) & (keys <= queries)).unsqueeze(1)
-
-
-def _distances(
-    heads: int, first: int, time: int, device: torch.device, dtype: torch.dtype
-) -> Tensor:
-    keys = torch.arange(first + time, device=device, dtype=dtype)
-    distances = keys - keys[first:].view(-1, 1)
-    return (alibi_slopes(heads, dtype, device).view(-1, 1, 1) * distances).unsqueeze(0)

@@ -1,10 +1,10 @@
 """What happened inside a forward pass, layer by layer.
 
-Fast kernels hide the attention weights. The layers hand the very queries, keys and values that
-they gave to the kernel to a notebook; the weights are then computed from these by room
-`attention`, in float64. There is no second forward pass that could drift from the first.
+Fast kernels hide the attention weights. The layers hand a recorder the very queries, keys and
+values that they gave to the kernel; the weights are then computed from these by room `attention`,
+in float64. There is no second forward pass that could drift from the first.
 
-A notebook may hand each page to a reader as soon as it is full and keep none: then a long text
+A recorder may pass each layer on as soon as it is complete and keep none: then a long text
 through a large model needs the memory of one layer.
 """
 
@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.attention import softmax
-from heedful.model.masks import Sight
+from heedful.model.masks import AttentionMask
 from heedful.records import Record
 
 
@@ -48,7 +48,7 @@ class LayerTrace(Record):
     mask: Tensor | None
     """True means "may attend"; broadcasts to the weights. None: everything is seen."""
     bias: Tensor | None
-    """What ALiBi adds to the logits; None elsewhere."""
+    """What the position scheme adds to the logits, as ALiBi does; None: nothing."""
 
     def weights_of(
         self, keys: Float[Tensor, "batch kv_heads keys width"], dtype: torch.dtype = torch.float64
@@ -57,11 +57,12 @@ class LayerTrace(Record):
         return attention_weights(self.queries, keys, self.bias, self.mask, dtype)
 
     @classmethod
-    def of(cls, page: dict[str, Tensor], sight: Sight) -> LayerTrace:
-        """Return a full page, with the weights that follow from it."""
-        mask, bias = sight.full_mask(page["queries"].shape[2]), sight.bias
-        weights = attention_weights(page["queries"], page["keys"], bias, mask)
-        return cls(weights=weights, mask=mask, bias=bias, **page)
+    def of(cls, recorded: dict[str, Tensor], mask: AttentionMask) -> LayerTrace:
+        """Return what a layer recorded, with the weights that follow from it."""
+        queries = recorded["queries"]
+        allowed = mask.written_out(queries.shape[2], queries.device)
+        weights = attention_weights(queries, recorded["keys"], mask.bias, allowed)
+        return cls(weights=weights, mask=allowed, bias=mask.bias, **recorded)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,35 +81,37 @@ Visit = Callable[[int, LayerTrace], None]
 """Gets the number of a layer and what happened in it, while the pass goes on."""
 
 
-class Notes:
-    """A notebook in which the layers write what they compute.
+class TraceRecorder:
+    """Receives what the layers compute during a forward pass.
 
-    With a `visit`, each page goes to it and is forgotten. With `keep`, only tensors of these
-    names are noted.
+    With a `visit`, each layer is passed to it and not kept. With `keep`, only tensors of these
+    names are recorded.
     """
 
     def __init__(self, visit: Visit | None = None, *, keep: Collection[str] | None = None) -> None:
         self.embedded: Tensor | None = None
-        self.sight: Sight | None = None
-        self.pages: list[dict[str, Tensor]] = []
-        self._page: dict[str, Tensor] = {}
+        """The stream before the first layer."""
+        self.mask: AttentionMask | None = None
+        self.layers: list[dict[str, Tensor]] = []
+        """The tensors of each layer by name, without a `visit`."""
+        self._layer: dict[str, Tensor] = {}
         self._visit, self._visited = visit, 0
         self._keep = keep
 
-    def write(self, **tensors: Tensor) -> None:
-        """Note tensors of the layer that is running."""
+    def record(self, **tensors: Tensor) -> None:
+        """Keep tensors of the layer that is running."""
         keep = tensors.keys() if self._keep is None else self._keep
-        self._page.update({name: tensor for name, tensor in tensors.items() if name in keep})
+        self._layer.update({name: tensor for name, tensor in tensors.items() if name in keep})
 
-    def turn_page(self) -> None:
-        """Begin the next layer."""
+    def end_layer(self) -> None:
+        """Complete the layer that is running."""
         if self._visit is None:
-            self.pages.append(self._page)
+            self.layers.append(self._layer)
         else:
-            assert self.sight is not None
-            self._visit(self._visited, LayerTrace.of(self._page, self.sight))
+            assert self.mask is not None
+            self._visit(self._visited, LayerTrace.of(self._layer, self.mask))
             self._visited += 1
-        self._page = {}
+        self._layer = {}
 
 
 def attention_weights(

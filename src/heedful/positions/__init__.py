@@ -5,7 +5,6 @@ or measured of them.
 """
 
 from heedful.positions.encodings import (
-    KINDS,
     alibi_bias,
     alibi_slopes,
     frequencies,
@@ -34,12 +33,15 @@ from heedful.positions.properties import (
     uniqueness_of_turns,
     wavelengths,
 )
+from heedful.positions.schemes import SCHEMES, PositionScheme, SchemeKind
 
 __all__ = [
-    "KINDS",
+    "SCHEMES",
     "Collisions",
+    "PositionScheme",
     "PositionsStudy",
     "RelativeScores",
+    "SchemeKind",
     "Shift",
     "SmallestDistance",
     "Uniqueness",

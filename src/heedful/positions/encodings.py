@@ -20,8 +20,6 @@ from jaxtyping import Float
 from heedful.arrays import Array, number_of, one_of, real, whole
 from heedful.errors import InputError
 
-KINDS = ("sinusoidal", "learned", "rotary", "alibi", "none")
-"""The encodings of this room."""
 LAYOUTS = ("interleaved", "half")
 """Which two entries rotary turns together: (2i, 2i+1), or (i, i + d/2)."""
 BASE = 10_000.0
@@ -151,9 +149,15 @@ def alibi_bias(
     keys = whole("keys", queries if keys is None else keys, queries, MOST_POSITIONS)
     # With a cache there are fewer queries than keys: the queries are the last positions.
     places = np.arange(keys - queries, keys)
-    apart = np.abs(places[:, None] - np.arange(keys)[None, :])
-    bias: np.ndarray = alibi_slopes(heads)[:, None, None] * -apart
+    bias: np.ndarray = alibi_scores(heads, np.abs(places[:, None] - np.arange(keys)).astype(float))
     return bias
+
+
+def alibi_scores(heads: int, distances: Array) -> Array:
+    """Return −m_h · distance for every head, (heads, *axes), in the precision of the distances."""
+    xp = array_namespace(distances)
+    slopes = xp.asarray(alibi_slopes(heads), dtype=distances.dtype, device=device_of(distances))
+    return xp.reshape(slopes, (heads,) + (1,) * distances.ndim) * (0 - distances)
 
 
 def even(name: str, value: Any) -> int:

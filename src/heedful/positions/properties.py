@@ -27,7 +27,6 @@ from heedful.arrays import number_of, numpy64, one_of, whole
 from heedful.errors import InputError
 from heedful.positions.encodings import (
     BASE,
-    KINDS,
     LAYOUTS,
     MOST_POSITIONS,
     alibi_slopes,
@@ -39,6 +38,7 @@ from heedful.positions.encodings import (
     rotary,
     sinusoidal,
 )
+from heedful.positions.schemes import SCHEMES
 from heedful.records import Record
 
 
@@ -629,7 +629,7 @@ class PositionsStudy(Record):
     empty."""
 
     kind: str
-    """sinusoidal, learned, rotary, alibi or none."""
+    """The name of a position scheme: sinusoidal, learned, rotary, …"""
     length: int
     """Positions 0 … length − 1 are meant."""
     width: int
@@ -679,7 +679,8 @@ def positions_study(
     >>> study.uniqueness.unique, study.smallest_distance.gap
     (True, 19)
     """
-    one_of("kind", kind, KINDS)
+    one_of("kind", kind, tuple(SCHEMES))
+    scheme = SCHEMES[kind](kind=kind)
     length = whole("length", length, 2, MOST_POSITIONS)
     width = whole("width", width, 1) if kind in ("learned", "none") else even("width", width)
     base = number_of("base", base, above=0)
@@ -687,8 +688,8 @@ def positions_study(
         raise InputError("table", f"was given for {kind} positions", expected="kind learned")
     if kind == "sinusoidal":
         return _sinusoidal(length, width, base)
-    if kind == "rotary":
-        return _rotary(length, width, base, seed)
+    if rotated := scheme.rotated_width(width):
+        return _rotary(kind, length, width, rotated, base, seed)
     if kind == "alibi":
         return _alibi(length, width, base, heads)
     if kind == "learned":
@@ -743,12 +744,15 @@ def _sinusoidal(length: int, width: int, base: float) -> PositionsStudy:
     )
 
 
-def _rotary(length: int, width: int, base: float, seed: int) -> PositionsStudy:
-    waves = wavelengths(width, base, length)
-    scores = tuple(relative_scores(width, base, layout=layout, seed=seed) for layout in LAYOUTS)
-    collisions = tuple(position_collisions(length, width, format_=one) for one in LOW_PRECISION)
+def _rotary(
+    kind: str, length: int, width: int, rotated: int, base: float, seed: int
+) -> PositionsStudy:
+    """Study the dimensions that are rotated; the others are the same at every position."""
+    waves = wavelengths(rotated, base, length)
+    scores = tuple(relative_scores(rotated, base, layout=layout, seed=seed) for layout in LAYOUTS)
+    collisions = tuple(position_collisions(length, rotated, format_=one) for one in LOW_PRECISION)
     return PositionsStudy(
-        kind="rotary",
+        kind=kind,
         length=length,
         width=width,
         base=base,

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from heedful.model import Decoder
-from heedful.model.decoder import Block
+from heedful.model.decoder import TransformerBlock
 from heedful.model.masks import causal_mask
 from heedful.training.randomness import Stream
 
@@ -105,6 +105,6 @@ def draw_from(decoder: Decoder, stream: Stream) -> None:
     """Let every dropout of a decoder draw from this stream."""
     decoder.dropout = StreamDropout(decoder.config.dropout.embedding, stream)  # type: ignore[assignment]
     for block in decoder.blocks:
-        assert isinstance(block, Block)
-        block.dropout = StreamDropout(decoder.config.dropout.residual, stream)  # type: ignore[assignment]
+        assert isinstance(block, TransformerBlock)
+        block.dropout = StreamDropout(decoder.config.dropout.residual, stream)
         block.attention.kernel = StreamAttention(stream)

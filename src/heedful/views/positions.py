@@ -9,18 +9,11 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from heedful.positions import PositionsStudy
+from heedful.positions import SCHEMES, PositionsStudy
 from heedful.views.blocks import Block, Bullets, Formula, Section, Text, facts, group, table
 from heedful.views.drawing import BLUE, GREY, ORANGE, figure_block, house_style, new_figure
 from heedful.views.formatting import number, sentence
 
-TITLES = {
-    "sinusoidal": "Sinusoidal positions",
-    "learned": "Learned positions",
-    "rotary": "Rotary positions",
-    "alibi": "ALiBi",
-    "none": "No positions",
-}
 MOST_PAIRS = 6
 """Wavelengths listed in the terminal, evenly chosen."""
 MOST_POINTS = 2000
@@ -34,7 +27,7 @@ Panel = Callable[[Axes, PositionsStudy], None]
 def positions_blocks(record: PositionsStudy) -> Iterator[Block]:
     """Yield the sizes, some wavelengths or slopes, the findings and the proof."""
     yield facts(
-        TITLES[record.kind],
+        SCHEMES[record.kind].title,
         ("positions", f"{record.length:,}"),
         None if record.kind == "alibi" else ("dimensions", f"{record.width:,}"),
         None if record.wavelengths is None else ("base", number(record.base)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from fastapi import APIRouter
@@ -14,7 +14,7 @@ from pydantic import Field
 
 from heedful.attention import attend, causal, permutation_equivariance
 from heedful.errors import InputError
-from heedful.positions import positions_study, sinusoidal
+from heedful.positions import SchemeKind, positions_study, sinusoidal
 from heedful.web.answers import Desk, Question, packed
 
 MOST_LENGTH, MOST_WIDTH, MOST_WORDS = 1024, 256, 12
@@ -30,7 +30,7 @@ _one_at_a_time = threading.Lock()
 class StudyQuestion(Question):
     """Which encoding to look at."""
 
-    kind: Literal["sinusoidal", "rotary", "alibi", "learned", "none"] = "sinusoidal"
+    kind: SchemeKind = "sinusoidal"
     length: int = Field(default=128, ge=2, le=MOST_LENGTH)
     width: int = Field(default=64, ge=1, le=MOST_WIDTH)
     base: float = Field(default=10_000.0, gt=0, le=1e9)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from heedful.model import Decoder, DecoderConfig
-from heedful.model.config import Attention, FeedForward, Learned, Norm, Rotary
+from heedful.model.config import Attention, FeedForward, Norm
+from heedful.positions.schemes import Learned, Rotary
 from heedful.studies.text_training import BEGIN, END, MARKS
 from heedful.studies.translation import TranslationFormat, Translator
 from heedful.tokenization import Tokenizer, bytes_of_utf8, characters

@@ -4,8 +4,10 @@ Between two products, one token a row leaves so little to do that torch spends m
 a dozen operations than on their arithmetic: a third of the time of a batch of 32. `kernels.cpp`
 has them in four functions. It is compiled for this processor when first needed, which takes
 seconds, and kept in the user's cache. Without a compiler, with other dtypes, on other devices,
-or with `HEEDFUL_KERNELS=off`, the same equations run as torch operations; tests hold one to
-the other.
+or with `HEEDFUL_KERNELS=off`, the same equations run as torch operations.
+
+`kernels_for` is the only door. `TorchKernels` says what each function means, in torch;
+`CompiledKernels` computes the same, and tests hold one to the other.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from torch import Tensor
 
 from heedful.files import sha256, user_cache
 from heedful.model import Cache
-from heedful.model.rotary import Turn
+from heedful.model.decoder import ACTIVATIONS, Map, rms_norm
+from heedful.model.masks import AttentionMask
+from heedful.model.rotary import Rotation
 
 SOURCE = Path(__file__).with_name("kernels.cpp")
 SWITCH = "HEEDFUL_KERNELS"
@@ -36,26 +40,106 @@ FLAGS = "-O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp -shared -
 SECONDS = 120
 """A compiler that takes longer is given up."""
 
+
+def kernels_for(weight: Tensor, *, compiled: bool = True) -> TorchKernels:
+    """Return the operations for a model with such weights: compiled where that can be had."""
+    suitable = weight.dtype == torch.float32 and weight.device.type == "cpu"
+    switched_off = os.environ.get(SWITCH, "").lower() == "off"
+    if not compiled or not suitable or switched_off:
+        return TorchKernels()
+    return _loaded() or TorchKernels()
+
+
+class TorchKernels:
+    """What happens between the products of a step, as torch operations of any dtype."""
+
+    needs_mask = True
+    """Whether `attend` reads the mask; else padding is read from the cache."""
+
+    def rms_norm(self, x: Tensor, weight: Tensor, eps: float) -> Tensor:
+        """Return w x / √(mean x² + ε)."""
+        return rms_norm(x, weight, eps)
+
+    def layer_norm(self, x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
+        """Return w (x − mean x) / √(var x + ε) + b."""
+        return torch.layer_norm(x, weight.shape, weight, bias, eps)
+
+    def activation(self, name: str) -> Map:
+        """Return what is between the two products of a feed-forward part."""
+        return ACTIVATIONS[name]
+
+    def attend(
+        self,
+        matched: Float[Tensor, "rows heads_and_kv_heads width"],
+        values: Float[Tensor, "rows kv_heads width"],
+        mask: AttentionMask,
+        rotation: Rotation | None,
+        cache: Cache,
+        layer: int,
+    ) -> Float[Tensor, "rows read"]:
+        """Store the new keys and values of a layer; return what its heads read, side by side.
+
+        `matched` are the queries, already divided by √d, and the keys of each row. Queries of
+        heads that share a key-value head see the same keys: they are stacked as if they were
+        several tokens, and need no copies of the keys.
+        """
+        rows, kv_heads, width = values.shape
+        heads = matched.shape[1] - kv_heads
+        if rotation is not None:
+            matched = rotation(matched.unsqueeze(1)).squeeze(1)
+        queries, keys = torch.split_with_sizes(matched, (heads, kv_heads), dim=1)
+        all_keys, all_values = cache.extend(layer, keys.unsqueeze(2), values.unsqueeze(2))
+        # Contiguous, because the fast way to write a batch of columns is a transposed row.
+        queries = queries.reshape(rows, kv_heads, -1, width).contiguous()
+        added = mask.attn_mask
+        if added is not None and added.shape[1] == heads:  # (rows, heads, 1, keys): by group
+            added = added.view(len(added), kv_heads, -1, added.shape[-1])
+        return _read(queries, all_keys, all_values, added).reshape(rows, -1)
+
+
+def _read(
+    queries: Float[Tensor, "rows kv_heads group width"],
+    keys: Float[Tensor, "rows kv_heads columns width"],
+    values: Float[Tensor, "rows kv_heads columns width"],
+    mask: Tensor | None,
+) -> Float[Tensor, "rows kv_heads group width"]:
+    """Return softmax(qkᵀ + mask) v, for queries that were divided by √d."""
+    # The fused kernel is made for many queries. With one a head, two batched products read keys
+    # and values faster, and of the two ways to write each, the one with a column on the right.
+    one_query = queries.shape[2] == 1
+    logits = (keys @ queries.mT).mT if one_query else queries @ keys.mT
+    if mask is not None:
+        hidden = mask.dtype == torch.bool
+        logits = logits.masked_fill(~mask, -torch.inf) if hidden else logits + mask
+    weights = logits.softmax(dim=-1)
+    return (values.mT @ weights.mT).mT if one_query else weights @ values
+
+
 _ADDRESS, _COUNT, _FLAG = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
 _SIGNATURES = {
     "norm": [*[_ADDRESS] * 4, *[_COUNT] * 2, ctypes.c_float, *[_FLAG] * 2],
     "attend": [
-        *[_ADDRESS] * 3,
-        _COUNT,
-        _FLAG,
-        *[_ADDRESS] * 2,
+        *[_ADDRESS, _COUNT] * 2,  # queries and keys, values
+        *[_ADDRESS] * 2,  # rotation
         *[_COUNT] * 2,
-        *[_ADDRESS] * 3,
+        _FLAG,
+        *[_ADDRESS] * 2,  # cache
+        *[_COUNT] * 2,
+        *[_ADDRESS] * 2,  # padding, bias
+        _COUNT,
+        _ADDRESS,  # output
         *[_COUNT] * 5,
         _FLAG,
     ],
-    "gate": [*[_ADDRESS] * 2, *[_COUNT] * 2, _FLAG],
+    "swiglu": [*[_ADDRESS] * 2, *[_COUNT] * 2, _FLAG],
     "gelu_tanh": [_ADDRESS, _COUNT, _FLAG],
 }
 
 
-class Kernels:
-    """The compiled functions, for contiguous float32 tensors in this machine's memory."""
+class CompiledKernels(TorchKernels):
+    """The same as compiled functions, for contiguous float32 tensors in this machine's memory."""
+
+    needs_mask = False
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, arguments in _SIGNATURES.items():
@@ -63,85 +147,104 @@ class Kernels:
             function.argtypes, function.restype = arguments, None
         self._library = library
 
-    def norm(self, x: Tensor, gains: Tensor, shifts: Tensor | None, eps: float) -> Tensor:
-        """Return RMSNorm, or with shifts LayerNorm, of the last axis."""
-        x, out = x.contiguous(), torch.empty(x.shape)
-        self._library.norm(
-            x.data_ptr(),
-            gains.data_ptr(),
-            _address(shifts),
-            out.data_ptr(),
-            x.numel() // x.shape[-1],
-            x.shape[-1],
-            eps,
-            shifts is not None,
-            torch.get_num_threads(),
-        )
-        return out
+    def rms_norm(self, x: Tensor, weight: Tensor, eps: float) -> Tensor:
+        """Return w x / √(mean x² + ε)."""
+        return self._norm(x, weight, None, eps)
+
+    def layer_norm(self, x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
+        """Return w (x − mean x) / √(var x + ε) + b."""
+        if bias is None:
+            return super().layer_norm(x, weight, bias, eps)
+        return self._norm(x, weight, bias, eps)
+
+    def activation(self, name: str) -> Map:
+        """Return what is between the two products of a feed-forward part."""
+        own = {"swiglu": self._swiglu, "gelu_tanh": self._gelu_tanh}
+        return own.get(name) or super().activation(name)
 
     def attend(
         self,
-        vectors: Float[Tensor, "rows vectors width"],
+        matched: Float[Tensor, "rows heads_and_kv_heads width"],
+        values: Float[Tensor, "rows kv_heads width"],
+        mask: AttentionMask,
+        rotation: Rotation | None,
         cache: Cache,
         layer: int,
-        *,
-        heads: int,
-        turn: Turn | None = None,
-        slopes: Tensor | None = None,
     ) -> Float[Tensor, "rows read"]:
         """Store the new keys and values of a layer; return what its heads read, side by side.
 
-        `vectors` are the queries, already divided by √d, the keys and the values of each row.
+        Rotation, softmax and both products are one pass. Of the mask, only the bias is read:
+        padding is known from the cache.
         """
-        rows, count, width = vectors.shape
-        cosines, sines = (None, None) if turn is None else (turn.cosines, turn.sines)
-        keys, values = cache.keys[layer], cache.values[layer]
+        rows, kv_heads, width = values.shape
+        heads, bias = matched.shape[1] - kv_heads, mask.bias
+        keys, stored = cache.keys[layer], cache.values[layer]
         out = torch.empty(rows, heads * width)
+        pairs = stride = 0
+        cosines = sines = None
+        if rotation is not None:
+            cosines, sines = rotation.cosines, rotation.sines
+            pairs = cosines.shape[-1]
+            stride = 0 if len(cosines) == 1 else pairs  # one position for all rows, or one each
         self._library.attend(
-            vectors.data_ptr(),
+            matched.data_ptr(),
+            matched.stride(0),
+            values.data_ptr(),
+            values.stride(0),
             _address(cosines),
             _address(sines),
-            # One place for all rows, or one for each.
-            0 if cosines is None or len(cosines) == 1 else width // 2,
-            turn is not None and turn.neighbours,
+            pairs,
+            stride,
+            rotation is not None and rotation.table.interleaved,
             keys.data_ptr(),
-            values.data_ptr(),
+            stored.data_ptr(),
             keys.stride(0),
             keys.stride(1) // width,  # columns that there is memory for
             _address(cache.padding),
-            _address(slopes),
+            _address(bias),
+            0 if bias is None else bias.stride(1),
             out.data_ptr(),
             rows,
             heads,
-            (count - heads) // 2,
+            kv_heads,
             width,
             cache.length,
             torch.get_num_threads(),
         )
         return out
 
-    def gate(self, inner: Float[Tensor, "rows twice"]) -> Float[Tensor, "rows width"]:
-        """Return silu of the first half of each row times the second half: SwiGLU."""
-        rows, width = len(inner), inner.shape[1] // 2
-        out = torch.empty(rows, width)
-        self._library.gate(inner.data_ptr(), out.data_ptr(), rows, width, torch.get_num_threads())
+    def _norm(self, x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
+        x, out = x.contiguous(), torch.empty(x.shape)
+        self._library.norm(
+            x.data_ptr(),
+            weight.data_ptr(),
+            _address(bias),
+            out.data_ptr(),
+            x.numel() // x.shape[-1],
+            x.shape[-1],
+            eps,
+            bias is not None,
+            torch.get_num_threads(),
+        )
         return out
 
-    def gelu_tanh(self, x: Tensor) -> Tensor:
-        """Change x to GELU of x, by the formula with tanh; return it."""
+    def _swiglu(self, inner: Float[Tensor, "*axes twice"]) -> Float[Tensor, "*axes width"]:
+        *axes, twice = inner.shape
+        out = torch.empty(*axes, twice // 2)
+        rows = inner.numel() // twice
+        self._library.swiglu(
+            inner.data_ptr(), out.data_ptr(), rows, twice // 2, torch.get_num_threads()
+        )
+        return out
+
+    def _gelu_tanh(self, x: Tensor) -> Tensor:
+        """Change x in place."""
         self._library.gelu_tanh(x.data_ptr(), x.numel(), torch.get_num_threads())
         return x
 
 
-def kernels_for(weight: Tensor) -> Kernels | None:
-    """Return the kernels if they suit a model with such weights and can be had."""
-    if weight.dtype != torch.float32 or weight.device.type != "cpu":
-        return None
-    return None if os.environ.get(SWITCH, "").lower() == "off" else _loaded()
-
-
 @lru_cache(maxsize=1)
-def _loaded() -> Kernels | None:
+def _loaded() -> CompiledKernels | None:
     compiler = _compiler()
     if compiler is None:
         return None
@@ -156,9 +259,9 @@ def _loaded() -> Kernels | None:
     return _opened(path)
 
 
-def _opened(path: Path) -> Kernels | None:
+def _opened(path: Path) -> CompiledKernels | None:
     try:
-        return Kernels(ctypes.CDLL(str(path)))
+        return CompiledKernels(ctypes.CDLL(str(path)))
     except (OSError, AttributeError):  # not there, damaged, or something else
         return None
 
@@ -183,10 +286,10 @@ def _compile(compiler: str, path: Path) -> None:
     """Write the library at once or not at all: others may be compiling it too."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        made = Path(folder) / path.name
-        command = [compiler, *FLAGS.split(), str(SOURCE), "-o", str(made)]
+        library = Path(folder) / path.name
+        command = [compiler, *FLAGS.split(), str(SOURCE), "-o", str(library)]
         subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
-        made.replace(path)
+        library.replace(path)
 
 
 def _address(tensor: Tensor | None) -> int | None:

@@ -135,12 +135,14 @@ inline void average(const float* weights, const float* rows, std::int64_t number
     }
 }
 
-// Turn one head's vector by the angles of its place: pairs (2i, 2i+1), or (i, i + half).
-inline void turn(const float* from, float* to, const float* cosines, const float* sines,
-                 std::int64_t half, bool neighbours) {
-    const std::int64_t step = neighbours ? 2 : 1, partner = neighbours ? 1 : half;
+// Rotate one head's vector by the angles of its position: pairs (2i, 2i+1), or (i, i + pairs).
+// Entries beyond the pairs are copied.
+inline void rotate(const float* from, float* to, const float* cosines, const float* sines,
+                   std::int64_t pairs, bool interleaved, std::int64_t width) {
+    const std::int64_t step = interleaved ? 2 : 1, partner = interleaved ? 1 : pairs;
+    std::memcpy(to + 2 * pairs, from + 2 * pairs, (width - 2 * pairs) * sizeof(float));
 #pragma omp simd
-    for (std::int64_t i = 0; i < half; ++i) {
+    for (std::int64_t i = 0; i < pairs; ++i) {
         const float a = from[step * i], b = from[step * i + partner];
         to[step * i] = a * cosines[i] - b * sines[i];
         to[step * i + partner] = a * sines[i] + b * cosines[i];
@@ -195,18 +197,21 @@ void norm(const float* from, const float* gains, const float* shifts, float* to,
 
 // Store the new key and value of every row in column `column`, and read what its queries see.
 //
-//   qkv      (rows, heads + 2 kv_heads, width): queries, already divided by sqrt(d), keys, values
-//   cosines  (rows or 1, width / 2), as sines; null without rotary positions
-//   keys     (rows, kv_heads, capacity, width), as values
-//   skipped  (rows): columns of padding; null without
-//   slopes   (heads): what ALiBi takes off for each column of distance; null without
-//   out      (rows, heads, width)
+//   matched     (rows, heads + kv_heads, width): queries, already divided by sqrt(d), and keys
+//   new_values  (rows, kv_heads, width)
+//   cosines     (rows or 1, pairs), as sines; with no pairs nothing is rotated
+//   keys        (rows, kv_heads, capacity, width), as values: the cache of this layer
+//   skipped     (rows): columns of padding; null without
+//   bias        (heads, column + 1): what the position scheme adds to the logits; null without
+//   out         (rows, heads, width)
 //
 // The capacity is a multiple of 16, so that whole registers of logits can be made; those of
 // columns that are not seen are never used.
-void attend(const float* qkv, const float* cosines, const float* sines, std::int64_t turn_stride,
-            int neighbours, float* keys, float* values, std::int64_t row_stride,
-            std::int64_t capacity, const std::int64_t* skipped, const float* slopes, float* out,
+void attend(const float* matched, std::int64_t matched_stride, const float* new_values,
+            std::int64_t values_stride, const float* cosines, const float* sines,
+            std::int64_t pairs, std::int64_t rotation_stride, int interleaved, float* keys,
+            float* values, std::int64_t row_stride, std::int64_t capacity,
+            const std::int64_t* skipped, const float* bias, std::int64_t bias_stride, float* out,
             std::int64_t rows, std::int64_t heads, std::int64_t kv_heads, std::int64_t width,
             std::int64_t column, int threads) {
     const std::int64_t lanes = LANES, group = heads / kv_heads, count = column + 1;
@@ -220,26 +225,24 @@ void attend(const float* qkv, const float* cosines, const float* sines, std::int
             const std::int64_t row = task / kv_heads, kv_head = task % kv_heads;
             const std::int64_t place = row * row_stride + kv_head * capacity * width;
             float *all_keys = keys + place, *all_values = values + place;
-            const float* vectors = qkv + row * (heads + 2 * kv_heads) * width;
+            const float* vectors = matched + row * matched_stride;
+            const std::int64_t angles = row * rotation_stride;
             const auto place_vector = [&](std::int64_t from, float* to) {
-                const float* vector = vectors + from * width;
-                const float *c = cosines + row * turn_stride, *s = sines + row * turn_stride;
-                if (cosines)
-                    turn(vector, to, c, s, width / 2, neighbours);
-                else
-                    std::memcpy(to, vector, width * sizeof(float));
+                rotate(vectors + from * width, to, cosines + angles, sines + angles, pairs,
+                       interleaved, width);
             };
             place_vector(heads + kv_head, all_keys + column * width);
             std::memcpy(all_values + column * width,
-                        vectors + (heads + kv_heads + kv_head) * width, width * sizeof(float));
+                        new_values + row * values_stride + kv_head * width,
+                        width * sizeof(float));
             const std::int64_t first = skipped ? skipped[row] : 0, start = first / lanes * lanes;
             for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
                 place_vector(head, query);
                 products(query, all_keys + start * width, width, end - start, width,
                          weights + start);
-                if (slopes)
+                if (bias)
                     for (std::int64_t j = first; j < count; ++j)
-                        weights[j] -= slopes[head] * (column - j);
+                        weights[j] += bias[head * bias_stride + j];
                 softmax(weights + first, count - first);
                 average(weights + first, all_values + first * width, count - first, width,
                         out + (row * heads + head) * width);
@@ -249,7 +252,7 @@ void attend(const float* qkv, const float* cosines, const float* sines, std::int
 }
 
 // SwiGLU: out = silu(first half) * second half, of (rows, 2 width).
-void gate(const float* inner, float* out, std::int64_t rows, std::int64_t width, int threads) {
+void swiglu(const float* inner, float* out, std::int64_t rows, std::int64_t width, int threads) {
 #pragma omp parallel for num_threads(threads) if (rows * width > WORTH_SHARING)
     for (std::int64_t row = 0; row < rows; ++row) {
         const float* a = inner + 2 * row * width;

@@ -18,15 +18,8 @@ import torch
 from torch import Tensor
 
 from heedful.errors import ConfigError, InputError
-from heedful.model.config import (
-    Attention,
-    DecoderConfig,
-    Dropout,
-    FeedForward,
-    Learned,
-    Norm,
-    Rotary,
-)
+from heedful.model.config import Attention, DecoderConfig, Dropout, FeedForward, Norm
+from heedful.positions.schemes import Learned, Rotary
 
 
 @dataclass(frozen=True)

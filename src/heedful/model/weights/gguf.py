@@ -20,17 +20,10 @@ from gguf.quants import dequantize
 from torch import Tensor
 
 from heedful.errors import ConfigError, InputError
-from heedful.model.config import (
-    Attention,
-    DecoderConfig,
-    FeedForward,
-    Learned,
-    Norm,
-    Positions,
-    Rotary,
-)
+from heedful.model.config import Attention, DecoderConfig, FeedForward, Norm
 from heedful.model.weights.checkpoint import Checkpoint, Entry, Source, check_name, check_size
 from heedful.model.weights.families import GGUF_GPT2, GGUF_LLAMA, slots_of
+from heedful.positions.schemes import Learned, Rotary
 from heedful.tokenization import from_gguf
 
 _LAYOUTS = {"llama": "interleaved", "qwen2": "half", "qwen3": "half"}
@@ -113,7 +106,7 @@ def _config(file: GgufFile, family: str) -> DecoderConfig:
         ) from None
 
 
-def _rotary(file: GgufFile, family: str) -> Positions:
+def _rotary(file: GgufFile, family: str) -> Rotary:
     scaling = file.metadata.get(f"{family}.rope.scaling.type", "none")
     if scaling != "none" or "rope_freqs.weight" in file.entries:
         raise InputError(

@@ -18,9 +18,10 @@ import torch
 from torch import Tensor
 
 from heedful.errors import ConfigError, InputError
-from heedful.model.config import Attention, DecoderConfig, FeedForward, Norm, Rotary
+from heedful.model.config import Attention, DecoderConfig, FeedForward, Norm
 from heedful.model.weights.checkpoint import Checkpoint, Entry, Source
 from heedful.model.weights.families import LLAMA, slots_of
+from heedful.positions.schemes import Rotary
 from heedful.tokenization import Tokenizer, from_llama2c
 
 HEADER = struct.Struct("<7i")

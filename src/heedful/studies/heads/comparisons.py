@@ -35,7 +35,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from heedful.model import Decoder
-from heedful.model.decoder import Block
+from heedful.model.decoder import TransformerBlock
 from heedful.records import Record, Word
 from heedful.stats import Estimate
 from heedful.studies.heads.order import OrderTest
@@ -158,7 +158,7 @@ def find_witness(decoder: Decoder) -> Witness | None:
         return None
     layer = config.layers - 1
     block = decoder.blocks[layer]
-    assert isinstance(block, Block)
+    assert isinstance(block, TransformerBlock)
     norm, qkv = block.attention_norm, block.attention.qkv
     assert isinstance(norm.weight, Tensor)
     rows = slice(config.query_width, config.query_width + config.head_width)

@@ -23,8 +23,8 @@ from torch import Tensor
 
 from heedful.attention import Equivariance, permutation_equivariance
 from heedful.model import Decoder, parameter_count
-from heedful.model.masks import look
-from heedful.model.trace import Notes
+from heedful.model.masks import attention_mask, position_ids
+from heedful.model.trace import TraceRecorder
 from heedful.records import Record
 from heedful.stats import Estimate
 
@@ -102,13 +102,14 @@ def stream_function(decoder: Decoder, *, masked: bool) -> Callable[[Tensor], Ten
     def function(X: Float[Tensor, "time width"]) -> Float[Tensor, "time width"]:
         time = X.shape[0]
         tokens = torch.zeros(1, time, dtype=torch.int64)
-        sight = look(decoder.config, tokens, None, None, X.dtype)
+        mask = attention_mask(decoder.config, tokens, None, None, X.dtype)
         if not masked:
             everything = torch.ones(1, 1, time, time, dtype=torch.bool)
-            sight = replace(sight, mask=everything, causal=False)
-        stream = decoder.placed(X.unsqueeze(0), sight.places)
+            mask = replace(mask, allowed=everything, causal=False)
+        positions = position_ids(tokens, None, None)
+        stream = decoder.add_positions(X.unsqueeze(0), positions)
         for block in decoder.blocks:
-            stream = block(stream, sight)
+            stream = block(stream, mask, decoder.rotation(positions))
         return (stream if decoder.norm is None else decoder.norm(stream))[0]
 
     return function
@@ -125,11 +126,11 @@ def probe_positions(
     step = max(1, 2048 // length)  # so that memory stays bounded for wide models
     for start in range(0, len(tokens), step):
         part = tokens[start : start + step]
-        notes = Notes(keep=("after",))
+        recorder = TraceRecorder(keep=("after",))
         with torch.no_grad():
-            decoder.hidden(part, notes=notes)
-        assert notes.embedded is not None
-        streams = [notes.embedded, *(page["after"] for page in notes.pages)]
+            decoder.hidden(part, recorder=recorder)
+        assert recorder.embedded is not None
+        streams = [recorder.embedded, *(layer["after"] for layer in recorder.layers)]
         depths.append([stream.float().numpy() for stream in streams])
     found = [
         _probe(np.concatenate([part[depth] for part in depths]).astype(np.float64), rows)

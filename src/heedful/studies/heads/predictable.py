@@ -48,7 +48,7 @@ from torch import Tensor
 from heedful.attention.design.hull import rounding_of, separate
 from heedful.attention.design.vertices import Points, copyable, leads_of
 from heedful.model import Decoder
-from heedful.model.decoder import Block
+from heedful.model.decoder import TransformerBlock
 from heedful.records import Record
 from heedful.tokenization import Tokenizer
 
@@ -113,7 +113,7 @@ class OutputLayer:
         norm = decoder.norm
         if norm is None:
             last = decoder.blocks[-1]
-            assert isinstance(last, Block)
+            assert isinstance(last, TransformerBlock)
             norm = last.feed_forward_norm
         assert isinstance(norm.weight, Tensor)
         a = rows * norm.weight.detach().double().numpy()

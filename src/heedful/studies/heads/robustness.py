@@ -30,7 +30,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from heedful.model import Decoder, LayerTrace
-from heedful.model.decoder import Block, SelfAttention
+from heedful.model.decoder import SelfAttention, TransformerBlock
 from heedful.records import Record
 from heedful.stats import Estimate
 from heedful.studies.heads.sample import Row, Sample
@@ -104,7 +104,7 @@ def attentions(decoder: Decoder) -> list[SelfAttention]:
     """Return the attention of each layer."""
     found = []
     for block in decoder.blocks:
-        assert isinstance(block, Block)
+        assert isinstance(block, TransformerBlock)
         found.append(block.attention)
     return found
 

@@ -19,15 +19,8 @@ from typing import Annotated, Any, Literal
 import torch
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from heedful.model.config import (
-    Attention,
-    DecoderConfig,
-    Dropout,
-    FeedForward,
-    Learned,
-    Norm,
-    Rotary,
-)
+from heedful.model.config import Attention, DecoderConfig, Dropout, FeedForward, Norm
+from heedful.positions.schemes import Learned, Rotary
 from heedful.settings import Settings
 from heedful.studies.knowledge.corpus import KnowledgeCorpus, embedded, from_files
 from heedful.studies.knowledge.corruption import Spans

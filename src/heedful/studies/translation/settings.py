@@ -13,14 +13,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from heedful.errors import ConfigError
-from heedful.model.config import (
-    Attention,
-    DecoderConfig,
-    Dropout,
-    FeedForward,
-    Norm,
-    Rotary,
-)
+from heedful.model.config import Attention, DecoderConfig, Dropout, FeedForward, Norm
+from heedful.positions.schemes import Rotary
 from heedful.settings import Settings
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
