@@ -1,8 +1,8 @@
 """Standard sets of keys, so that an experiment needs no file: the one list of them.
 
-`STANDARD_KEYS` is what `--keys`, the page and `standard_keys` know; add an entry, and all three
-offer it. `KEY_FAMILIES` are the kinds of keys a claim can be about: not one set of rows, but all
-rows with a property.
+`STANDARD_KEYS` is what `--keys`, the page and `standard_keys` know: a function that draws a set
+enters itself with `@_standard`, and all three offer it. `KEY_FAMILIES` are the kinds of keys a
+claim can be about: not one set of rows, but all rows with a property.
 
 Each set is (n, d): one row a key.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -33,12 +33,12 @@ class StandardKeys:
     """What the page calls it."""
     description: str
     """What these keys are, in a sentence."""
-    random: bool = False
+    random: bool
     """Whether a seed decides which keys they are."""
-    surplus: int | None = None
+    surplus: int | None
     """At most d + surplus keys exist in d dimensions; None: any number."""
-    draw: Callable[[int, int, int], Any]
-    """(n, d, seed) → the rows."""
+    draw: Callable[..., Any]
+    """(n, d), and a seed where they are random, → the rows."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the function that draws them."""
@@ -49,6 +49,31 @@ class StandardKeys:
         return 2 if self.surplus is None else max(n - self.surplus, 1)
 
 
+STANDARD_KEYS: dict[str, StandardKeys] = {}
+"""Every standard set, by its name."""
+Draw = TypeVar("Draw", bound=Callable[..., Any])
+
+
+def _standard(
+    label: str, description: str, *, random: bool = False, surplus: int | None = None
+) -> Callable[[Draw], Draw]:
+    """Enter the function that draws a set of keys into the list, under its own name."""
+
+    def enter(draw: Draw) -> Draw:
+        STANDARD_KEYS[draw.__name__] = StandardKeys(
+            name=draw.__name__,
+            label=label,
+            description=description,
+            random=random,
+            surplus=surplus,
+            draw=draw,
+        )
+        return draw
+
+    return enter
+
+
+@_standard("orthonormal", "perpendicular unit keys", surplus=0)
 def orthonormal(n: int, d: int | None = None) -> Float[np.ndarray, "n d"]:
     """Return n perpendicular unit keys in d dimensions (d = n when left out)."""
     d = n if d is None else d
@@ -63,6 +88,7 @@ def orthonormal(n: int, d: int | None = None) -> Float[np.ndarray, "n d"]:
     return np.eye(n, d)
 
 
+@_standard("random unit", "random unit keys, uniform on the sphere", random=True)
 def sphere(n: int, d: int, seed: int = 0) -> Float[np.ndarray, "n d"]:
     """Return n random unit keys, uniform on the sphere."""
     keys = gaussian(n, d, seed)
@@ -70,12 +96,14 @@ def sphere(n: int, d: int, seed: int = 0) -> Float[np.ndarray, "n d"]:
     return keys
 
 
+@_standard("Gaussian", "keys with independent standard normal entries", random=True)
 def gaussian(n: int, d: int, seed: int = 0) -> Float[np.ndarray, "n d"]:
     """Return n keys with independent standard normal entries."""
     _at_least_one(n, d)
     return np.random.default_rng(seed).standard_normal((n, d))
 
 
+@_standard("grid", "points of a cubic grid around 0, most of them inside the hull")
 def grid(n: int, d: int) -> Float[np.ndarray, "n d"]:
     """Return the first n points of a cubic grid around 0: most lie inside the hull."""
     _at_least_one(n, d)
@@ -86,6 +114,7 @@ def grid(n: int, d: int) -> Float[np.ndarray, "n d"]:
     return np.stack(axes, axis=1).astype(float) - (side - 1) / 2
 
 
+@_standard("simplex", "unit keys, all at the same angle, with mean 0", surplus=1)
 def simplex(n: int, d: int | None = None) -> Float[np.ndarray, "n d"]:
     """Return n unit keys, all at the same angle, with mean 0 (n ≤ d + 1)."""
     d = n - 1 if d is None else d
@@ -107,6 +136,7 @@ def simplex(n: int, d: int | None = None) -> Float[np.ndarray, "n d"]:
     return keys
 
 
+@_standard("on a circle", "unit keys spread evenly on a circle in the first two dimensions")
 def circle(n: int, d: int = 2) -> Float[np.ndarray, "n d"]:
     """Return n unit keys spread evenly on a circle in the first two dimensions."""
     _at_least_one(n, d)
@@ -117,53 +147,6 @@ def circle(n: int, d: int = 2) -> Float[np.ndarray, "n d"]:
     keys[:, 0], keys[:, 1] = np.cos(angles), np.sin(angles)
     return keys
 
-
-STANDARD_KEYS: dict[str, StandardKeys] = {
-    entry.name: entry
-    for entry in (
-        StandardKeys(
-            name="orthonormal",
-            label="orthonormal",
-            description="perpendicular unit keys",
-            surplus=0,
-            draw=lambda n, d, seed: orthonormal(n, d),
-        ),
-        StandardKeys(
-            name="sphere",
-            label="random unit",
-            description="random unit keys, uniform on the sphere",
-            random=True,
-            draw=sphere,
-        ),
-        StandardKeys(
-            name="gaussian",
-            label="Gaussian",
-            description="keys with independent standard normal entries",
-            random=True,
-            draw=gaussian,
-        ),
-        StandardKeys(
-            name="grid",
-            label="grid",
-            description="points of a cubic grid around 0, most of them inside the hull",
-            draw=lambda n, d, seed: grid(n, d),
-        ),
-        StandardKeys(
-            name="simplex",
-            label="simplex",
-            description="unit keys, all at the same angle, with mean 0",
-            surplus=1,
-            draw=lambda n, d, seed: simplex(n, d),
-        ),
-        StandardKeys(
-            name="circle",
-            label="on a circle",
-            description="unit keys spread evenly on a circle in the first two dimensions",
-            draw=lambda n, d, seed: circle(n, d),
-        ),
-    )
-}
-"""Every standard set, by its name."""
 
 KEY_FAMILIES = {
     "orthonormal": "perpendicular keys of norm 1",
@@ -181,7 +164,8 @@ def standard_keys(kind: str, n: int, d: int, seed: int = 0) -> Any:
     array([[1., 0., 0.],
            [0., 1., 0.]])
     """
-    return _entry(kind).draw(n, d, seed)
+    entry = _entry(kind)
+    return entry.draw(n, d, seed) if entry.random else entry.draw(n, d)
 
 
 def keys_from(keys: Any, n: int | None = None, d: int | None = None, seed: int = 0) -> Any:

@@ -1,4 +1,4 @@
-"""What is left to choose once a query has fixed the ratios of the weights on a set S.
+"""The convex problem behind a design: the shortest query with wanted ratios and enough mass.
 
 The target is w: positive on the support S, 0 on the other keys R. A query has exact ratios on
 S when k_i·q − t = ln w_i for i in S and some t. With κ = Σ w_i k_i that is the linear system
@@ -8,10 +8,20 @@ S when k_i·q − t = ln w_i for i in S and some t. With κ = Σ w_i k_i that is
 and q = q0 + z keeps the ratios for every z perpendicular to all k_i − κ. On the other keys
 the logits become, relative to t, Bz + c with b_l = k_l − κ (its part perpendicular to S), so
 
-    mass on S = 1 / (1 + exp(LSE(Bz + c)))       and        total variation = 1 − mass on S.
+    mass on S = 1 / (1 + exp(LSE(Bz + c)))       and        total variation = 1 − mass on S
 
-The system has no solution exactly when some y has Σ y_i = 0, Σ y_i k_i = 0 and
-Σ y_i ln w_i ≠ 0: an affine dependency of the keys that the wanted weights do not obey.
+with LSE(x) = ln Σ exp(x_l). The system has no solution exactly when some y has Σ y_i = 0,
+Σ y_i k_i = 0 and Σ y_i ln w_i ≠ 0: an affine dependency that the wanted weights do not obey.
+
+What is left is the shortest z with LSE(Bz + c) ≤ level. It is convex: for a multiplier μ > 0 the
+minimiser of ½‖z‖² + μ LSE(Bz + c) is unique, LSE falls as μ grows, and the μ at which LSE meets
+the level gives the answer. Weak duality bounds every z that reaches the level. For any weights p
+(p ≥ 0, Σp = 1)
+
+    level ≥ LSE(Bz + c) ≥ p·(Bz + c) + H(p)        so        ‖z‖ ≥ (H(p) + p·c − level) / ‖Bᵀp‖
+
+and p = softmax(Bz + c) at the answer makes it tight. The same inequality with Bᵀp = 0 says
+how low LSE can be at all: H(p) + p·c.
 """
 
 from __future__ import annotations
@@ -27,12 +37,141 @@ from scipy.optimize import brentq, minimize
 from heedful.arrays import EPSILON
 from heedful.attention.design.hull import normalised
 
+Vector = Float[np.ndarray, " d"]
+Logits = Float[np.ndarray, " r"]
+
 DEPENDENT = 1e-10
 """Keys of S closer than this to a dependency (relative to the keys' extent) count as dependent."""
+MOST_DOUBLINGS = 2.0**8
+"""Of the multiplier's logarithm: e^±256 covers every float64 problem."""
+
+
+class Lowest(NamedTuple):
+    """A z at which LSE(Bz + c) is (nearly) least, and the weights p = softmax there."""
+
+    z: Vector
+    value: float
+    p: Logits
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ratios:
+class LogSumExp:
+    """z ↦ LSE(Bz + c): how much the keys outside S hold against S."""
+
+    B: Float[np.ndarray, "r d"]
+    c: Logits
+
+    def __call__(self, z: Vector) -> float:
+        return log_sum_exp(self.B @ z + self.c)
+
+    def shortest(self, level: float, reaching: Vector) -> Vector:
+        """Return the shortest z with LSE(Bz + c) ≤ level, given one z that goes below it."""
+        if log_sum_exp(self.c) <= level:
+            return np.zeros(self.B.shape[1])
+        length = float(np.linalg.norm(reaching))
+        # In y = z/length everything is of order one, whatever the units of the keys.
+        scaled, end = LogSumExp(B=self.B * length, c=self.c), reaching / length
+        narrow, basis = scaled.narrowed()
+        y = basis @ narrow._meet(level, end @ basis)
+        # What rounding leaves above the level is walked off towards the z that reaches it.
+        y = scaled.walked(level, y, end)
+        y = y * smallest_scale(scaled.B @ y, self.c, level, 1.0)
+        return np.asarray(y * length)
+
+    def walked(self, level: float, z: Vector, reaching: Vector) -> Vector:
+        """Return the first point on the way from z to `reaching` with LSE ≤ level."""
+        way = reaching - z
+        step = smallest_scale(self.B @ way, self.B @ z + self.c, level, 1.0)
+        return reaching if step == 1.0 else np.asarray(z + step * way)
+
+    def norm_bound(self, level: float, z: Vector) -> float:
+        """Return the norm below which no z reaches the level, by the weights p that z gives."""
+        p = _softmax(self.B @ z + self.c)
+        slope = float(np.linalg.norm(p @ self.B))
+        dual = entropy_of(p) + float(p @ self.c) - level
+        return max(0.0, dual / slope) if slope > 0 else 0.0
+
+    def lowest(self) -> Lowest:
+        """Return where LSE(Bz + c) is least; without a minimum, a z close to its infimum."""
+        size = float(np.linalg.norm(self.B, axis=1).max())
+        z = np.zeros(self.B.shape[1])
+        if size:
+            narrow, basis = LogSumExp(B=self.B / size, c=self.c).narrowed()
+            z = basis @ narrow.minimised(1.0, np.zeros(basis.shape[1]), ridge=0.0) / size
+        x = self.B @ z + self.c
+        value = log_sum_exp(x)
+        return Lowest(z, value, np.exp(x - value))
+
+    def narrowed(self) -> tuple[LogSumExp, Float[np.ndarray, "d e"]]:
+        """Return the problem in coordinates of the rows of B, and their basis: fewer when r < d.
+
+        What is perpendicular to every row changes no logit and only makes z longer.
+        """
+        if len(self.B) >= self.B.shape[1]:
+            return self, np.eye(self.B.shape[1])
+        basis = np.linalg.qr(self.B.T)[0]
+        return LogSumExp(B=self.B @ basis, c=self.c), basis
+
+    def _meet(self, level: float, y: Vector) -> Vector:
+        """Find the multiplier μ at which the minimiser of ½‖y‖² + μ LSE just meets the level."""
+        x = self.B @ y + self.c
+        slope = float(np.linalg.norm(np.exp(x - log_sum_exp(x)) @ self.B))
+
+        def excess(log_multiplier: float) -> float:
+            # Each solution starts the next: the minimisers move little from one μ to another.
+            nonlocal y
+            y = self.minimised(math.exp(log_multiplier), y, ridge=1.0)
+            return self(y) - level
+
+        # At the optimum y = −μ Bᵀp, so μ ≈ ‖y‖/‖Bᵀp‖ with ‖y‖ ≈ 1; from there, double outwards
+        # until the root is bracketed.
+        low = high = -math.log(max(slope, 1e-300))
+        step = 0.5
+        if excess(low) > 0:
+            while (above := excess(high)) > 0 and step < MOST_DOUBLINGS:
+                low, high, step = high, high + step, step * 2
+        else:
+            while (above := excess(low)) < 0 and step < MOST_DOUBLINGS:
+                high, low, step = low, low - step, step * 2
+        if low < high and above != 0 and step < MOST_DOUBLINGS:
+            excess(float(brentq(excess, low, high, xtol=1e-6)))
+        return y
+
+    def minimised(self, multiplier: float, start: Vector, ridge: float) -> Vector:
+        """Minimise ½ ridge ‖y‖² + multiplier · LSE(By + c) by a trust-region Newton method."""
+        B = self.B
+
+        def value(y: Vector) -> float:
+            return 0.5 * ridge * float(y @ y) + multiplier * self(y)
+
+        def gradient(y: Vector) -> Vector:
+            return np.asarray(ridge * y + multiplier * (_softmax(B @ y + self.c) @ B))
+
+        def hessian(y: Vector) -> Float[np.ndarray, "d d"]:
+            # The Hessian of LSE is the covariance of the rows of B under p.
+            p = _softmax(B @ y + self.c)
+            heavy = p > 1e-13 * p.max()  # the rest cannot be seen in float64
+            rows = B[heavy] * np.sqrt(p[heavy])[:, None]
+            mean = p @ B
+            curved = rows.T @ rows - np.outer(mean, mean)
+            return np.asarray(ridge * np.eye(B.shape[1]) + multiplier * curved)
+
+        # With a ridge, errors of y enter norms and bounds squared. Without one, the gradient
+        # itself is the residual of a combination.
+        precise = 1e-9 if ridge else 1e-11
+        solved = minimize(
+            value,
+            start,
+            jac=gradient,
+            hess=hessian,
+            method="trust-exact",
+            options={"gtol": precise * max(1.0, multiplier), "maxiter": 200},
+        )
+        return np.asarray(solved.x, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ratios(LogSumExp):
     """The design problem in numbers of order one; x = q · 2^exponent · scale."""
 
     keys: Float[np.ndarray, "n d"]
@@ -42,10 +181,8 @@ class Ratios:
     others: Int[np.ndarray, " r"]
     weights: Float[np.ndarray, " m"]
     """w on the support, all positive."""
-    q0: Float[np.ndarray, " d"]
+    q0: Vector
     """The shortest x with the ratios of w on S (least squares if there is none)."""
-    B: Float[np.ndarray, "r d"]
-    c: Float[np.ndarray, " r"]
     rounding: float
     """How far a product of a row of B with a unit vector may be off."""
     dependency: Float[np.ndarray, " m"] | None
@@ -54,11 +191,11 @@ class Ratios:
     """Takes a vector in the span of k_i − κ to coefficients on S."""
 
     @property
-    def kappa(self) -> Float[np.ndarray, " d"]:
+    def kappa(self) -> Vector:
         """κ = Σ w_i k_i, in the centred keys."""
         return np.asarray(self.weights @ self.keys[self.support])
 
-    def affine(self, combination: Float[np.ndarray, " r"]) -> Float[np.ndarray, " m"]:
+    def affine(self, combination: Logits) -> Float[np.ndarray, " m"]:
         """Return a on S with Σ a = 1 and Σ a_i k_i = Σ λ_l k_l, for λ with Bᵀλ = 0."""
         aim = combination @ self.keys[self.others] - self.kappa
         shift = self.solver @ aim
@@ -99,10 +236,20 @@ def fix_ratios(keys: Float[np.ndarray, "n d"], target: Float[np.ndarray, " n"]) 
     )
 
 
+def _dependency(
+    residual: Float[np.ndarray, " m"], w: Float[np.ndarray, " m"], b: Float[np.ndarray, " m"]
+) -> Float[np.ndarray, " m"] | None:
+    """Return y ⟂ every column of the system, with Σ y = 0, if b is out of the columns' span."""
+    if np.abs(residual).max(initial=0.0) <= 1e-9 * max(1.0, float(np.abs(b).max())):
+        return None
+    y = residual - residual.sum() * w
+    return np.asarray(y / np.abs(y).sum())
+
+
 def error_floor(
     coefficients: Float[np.ndarray, " m"],
     weights: Float[np.ndarray, " m"],
-    combination: Float[np.ndarray, " r"] | None,
+    combination: Logits | None,
 ) -> float:
     """Return a total variation that no query whatsoever can go below.
 
@@ -129,61 +276,7 @@ def error_floor(
     return high if excess(high) >= 0 else float(brentq(excess, low, high, xtol=1e-300))
 
 
-def _dependency(
-    residual: Float[np.ndarray, " m"], w: Float[np.ndarray, " m"], b: Float[np.ndarray, " m"]
-) -> Float[np.ndarray, " m"] | None:
-    if np.abs(residual).max(initial=0.0) <= 1e-9 * max(1.0, float(np.abs(b).max())):
-        return None
-    y = residual - residual.sum() * w
-    return np.asarray(y / np.abs(y).sum())
-
-
-# The shortest z with LSE(Bz + c) ≤ level, and a bound that proves it shortest.
-#
-# LSE(x) = ln Σ exp(x_l) over the keys that should not be read. The problem is convex: for a
-# multiplier μ > 0 the minimiser of ½‖z‖² + μ LSE(Bz + c) is unique, LSE falls as μ grows, and
-# the μ at which LSE meets the level gives the answer.
-#
-# Weak duality bounds every z that reaches the level. For any weights p (p ≥ 0, Σp = 1)
-#
-#     level ≥ LSE(Bz + c) ≥ p·(Bz + c) + H(p)        so        ‖z‖ ≥ (H(p) + p·c − level) / ‖Bᵀp‖
-#
-# and p = softmax(Bz + c) at the answer makes it tight. The same inequality with Bᵀp = 0 says
-# how low LSE can be at all: H(p) + p·c.
-
-MOST_DOUBLINGS = 2.0**8  # of the multiplier's logarithm: e^±256 covers every float64 problem
-
-
-class Shortest(NamedTuple):
-    """The shortest z found, and no z that reaches the level can be shorter than the bound."""
-
-    z: Float[np.ndarray, " d"]
-    norm_lower_bound: float
-
-
-class Lowest(NamedTuple):
-    """A z at which LSE(Bz + c) is (nearly) least, and the weights p = softmax there."""
-
-    z: Float[np.ndarray, " d"]
-    value: float
-    p: Float[np.ndarray, " r"]
-
-
-def log_sum_exp(x: Float[np.ndarray, " r"]) -> float:
-    """Return ln Σ exp(x_l), safe for any finite x."""
-    peak = float(x.max())
-    return peak + math.log(float(np.exp(x - peak).sum()))
-
-
-def entropy_of(p: Float[np.ndarray, " r"]) -> float:
-    """Return −Σ p ln p, where 0 ln 0 = 0."""
-    positive = p[p > 0]
-    return float(-(positive * np.log(positive)).sum())
-
-
-def smallest_scale(
-    along: Float[np.ndarray, " r"], c: Float[np.ndarray, " r"], level: float, far: float
-) -> float:
+def smallest_scale(along: Logits, c: Logits, level: float, far: float) -> float:
     """Return the smallest t ≥ 0 with LSE(t·along + c) ≤ level, which t = far must reach."""
 
     def excess(t: float) -> float:
@@ -195,148 +288,25 @@ def smallest_scale(
         return far
     # LSE is convex in t and starts above the level: it crosses it once before `far`.
     t = float(brentq(excess, 0.0, far, xtol=1e-300, rtol=1e-15, maxiter=500))
+    # The root may lie a rounding above the level; step past it, ever less timidly.
     nudge = EPSILON
     while excess(t) > 0 and t < far:
         t, nudge = min(far, t * (1 + nudge)), nudge * 2
     return t
 
 
-def shortest(
-    B: Float[np.ndarray, "r d"],
-    c: Float[np.ndarray, " r"],
-    level: float,
-    reaching: Float[np.ndarray, " d"],
-) -> Shortest:
-    """Return the shortest z with LSE(Bz + c) ≤ level, given one z that goes below it."""
-    if log_sum_exp(c) <= level:
-        return Shortest(np.zeros(B.shape[1]), 0.0)
-    length = float(np.linalg.norm(reaching))
-    # In y = z/length everything is of order one, whatever the units of the keys.
-    wide, end = B * length, reaching / length
-    narrow, basis = narrowed(wide)
-    y = basis @ _tighten(narrow, c, level, end @ basis)
-    # What rounding leaves above the level is walked off towards the z that reaches it.
-    y = walked(wide, c, level, y, end)
-    y = y * smallest_scale(wide @ y, c, level, 1.0)
-    return Shortest(y * length, norm_bound(wide, c, level, y) * length)
+def log_sum_exp(x: Logits) -> float:
+    """Return ln Σ exp(x_l), safe for any finite x."""
+    peak = float(x.max())
+    return peak + math.log(float(np.exp(x - peak).sum()))
 
 
-def walked(
-    B: Float[np.ndarray, "r d"],
-    c: Float[np.ndarray, " r"],
-    level: float,
-    z: Float[np.ndarray, " d"],
-    reaching: Float[np.ndarray, " d"],
-) -> Float[np.ndarray, " d"]:
-    """Return the first point on the way from z to `reaching` with LSE(B· + c) ≤ level."""
-    way = reaching - z
-    step = smallest_scale(B @ way, B @ z + c, level, 1.0)
-    return reaching if step == 1.0 else np.asarray(z + step * way)
+def entropy_of(p: Logits) -> float:
+    """Return −Σ p ln p, where 0 ln 0 = 0."""
+    positive = p[p > 0]
+    return float(-(positive * np.log(positive)).sum())
 
 
-def norm_bound(
-    B: Float[np.ndarray, "r d"],
-    c: Float[np.ndarray, " r"],
-    level: float,
-    z: Float[np.ndarray, " d"],
-) -> float:
-    """Return the norm below which no z reaches the level, by the weights p that z gives."""
-    p = _softmax(B @ z + c)
-    slope = float(np.linalg.norm(p @ B))
-    return max(0.0, (entropy_of(p) + float(p @ c) - level) / slope) if slope > 0 else 0.0
-
-
-def lowest(B: Float[np.ndarray, "r d"], c: Float[np.ndarray, " r"]) -> Lowest:
-    """Return where LSE(Bz + c) is least; without a minimum, a z close to its infimum."""
-    size = float(np.linalg.norm(B, axis=1).max())
-    if size == 0:
-        z = np.zeros(B.shape[1])
-    else:
-        narrow, basis = narrowed(B / size)
-        z = basis @ minimise(narrow, c, 1.0, np.zeros(narrow.shape[1]), ridge=0.0) / size
-    x = B @ z + c
-    value = log_sum_exp(x)
-    return Lowest(z, value, np.exp(x - value))
-
-
-def narrowed(
-    B: Float[np.ndarray, "r d"],
-) -> tuple[Float[np.ndarray, "r e"], Float[np.ndarray, "d e"]]:
-    """Return B in coordinates of its own rows, and their basis: fewer when r < d.
-
-    What is perpendicular to every row changes no logit and only makes z longer.
-    """
-    if len(B) >= B.shape[1]:
-        return B, np.eye(B.shape[1])
-    basis = np.linalg.qr(B.T)[0]
-    return B @ basis, basis
-
-
-def _tighten(
-    wide: Float[np.ndarray, "r d"],
-    c: Float[np.ndarray, " r"],
-    level: float,
-    y: Float[np.ndarray, " d"],
-) -> Float[np.ndarray, " d"]:
-    """Find the multiplier μ at which the minimiser of ½‖y‖² + μ LSE just meets the level."""
-    x = wide @ y + c
-    slope = float(np.linalg.norm(np.exp(x - log_sum_exp(x)) @ wide))
-    state = {"y": y}
-
-    def excess(log_multiplier: float) -> float:
-        state["y"] = minimise(wide, c, math.exp(log_multiplier), state["y"], ridge=1.0)
-        return log_sum_exp(wide @ state["y"] + c) - level
-
-    low = high = -math.log(max(slope, 1e-300))
-    step = 0.5
-    if excess(low) > 0:
-        while (above := excess(high)) > 0 and step < MOST_DOUBLINGS:
-            low, high, step = high, high + step, step * 2
-    else:
-        while (above := excess(low)) < 0 and step < MOST_DOUBLINGS:
-            high, low, step = low, low - step, step * 2
-    if low < high and above != 0 and step < MOST_DOUBLINGS:
-        excess(float(brentq(excess, low, high, xtol=1e-6)))
-    return state["y"]
-
-
-def minimise(
-    B: Float[np.ndarray, "r d"],
-    c: Float[np.ndarray, " r"],
-    multiplier: float,
-    start: Float[np.ndarray, " d"],
-    ridge: float,
-) -> Float[np.ndarray, " d"]:
-    """Minimise ½ ridge ‖y‖² + multiplier · LSE(By + c) by a trust-region Newton method."""
-
-    def value(y: Float[np.ndarray, " d"]) -> float:
-        return 0.5 * ridge * float(y @ y) + multiplier * log_sum_exp(B @ y + c)
-
-    def gradient(y: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
-        return np.asarray(ridge * y + multiplier * (_softmax(B @ y + c) @ B))
-
-    def hessian(y: Float[np.ndarray, " d"]) -> Float[np.ndarray, "d d"]:
-        p = _softmax(B @ y + c)
-        heavy = p > 1e-13 * p.max()  # the rest cannot be seen in float64
-        rows = B[heavy] * np.sqrt(p[heavy])[:, None]
-        mean = p @ B
-        curved = rows.T @ rows - np.outer(mean, mean)
-        return np.asarray(ridge * np.eye(B.shape[1]) + multiplier * curved)
-
-    # With a ridge, errors of y enter norms and bounds squared. Without one, the gradient
-    # itself is the residual of a combination.
-    precise = 1e-9 if ridge else 1e-11
-    solved = minimize(
-        value,
-        start,
-        jac=gradient,
-        hess=hessian,
-        method="trust-exact",
-        options={"gtol": precise * max(1.0, multiplier), "maxiter": 200},
-    )
-    return np.asarray(solved.x, dtype=np.float64)
-
-
-def _softmax(x: Float[np.ndarray, " r"]) -> Float[np.ndarray, " r"]:
+def _softmax(x: Logits) -> Logits:
     exponentials = np.exp(x - x.max())
     return np.asarray(exponentials / exponentials.sum())

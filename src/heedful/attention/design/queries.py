@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,127 +32,25 @@ from scipy.special import expit
 from heedful.arrays import between, index, indices, matrix
 from heedful.attention.design.hull import Separation, separate
 from heedful.attention.design.least_norm import (
+    LogSumExp,
     Lowest,
     Ratios,
     entropy_of,
     error_floor,
     fix_ratios,
     log_sum_exp,
-    lowest,
-    minimise,
-    narrowed,
-    norm_bound,
-    shortest,
     smallest_scale,
-    walked,
 )
 from heedful.attention.operation import Scale, attend, average_weights, scale_of, wanted_weights
 from heedful.errors import RunError
 from heedful.records import Record
 
+Vector = Float[np.ndarray, " d"]
 
-def design_copy(keys: Any, of: int, *, tolerance: float = 0.01, scale: Scale = 1.0) -> Design:
-    """Return the shortest query whose output is value `of`, within the tolerance.
-
-    >>> design = design_copy([[1, 0], [0, 1], [-1, -1]], 0, tolerance=0.05)
-    >>> design.feasible, design.mass >= 0.95
-    (True, True)
-    >>> middle = design_copy([[1.0], [2.0], [3.0]], 1)
-    >>> middle.feasible, round(middle.certificate.ceiling, 6)
-    (False, 0.333333)
-    """
-    keys = matrix("keys", keys)
-    chosen = index("of", of, len(keys))
-    target = average_weights((chosen,), len(keys))
-    return _design(_order("copy", keys, target, (chosen,), tolerance, scale))
-
-
-def design_average(
-    keys: Any, of: Sequence[int], *, tolerance: float = 0.01, scale: Scale = 1.0
-) -> Design:
-    """Return the shortest query whose output is the mean of the values `of`.
-
-    >>> design = design_average(np.eye(10, 16), [0, 1], tolerance=0.01)
-    >>> round(design.beta, 3), design.certificate.closed_form
-    (5.981, 'β = ln((n−m)(1−ε)/(mε))')
-    """
-    keys = matrix("keys", keys)
-    chosen = indices("of", of, len(keys))
-    target = average_weights(chosen, len(keys))
-    return _design(_order("average", keys, target, chosen, tolerance, scale))
-
-
-def design_weights(
-    keys: Any, weights: Any, *, tolerance: float = 0.01, scale: Scale = 1.0
-) -> Design:
-    """Return the shortest query whose weights are the given ones; zeros are allowed.
-
-    >>> design = design_weights(np.eye(4), [0.7, 0.3, 0, 0], tolerance=0.001)
-    >>> design.weights.round(3)
-    array([0.699, 0.3  , 0.   , 0.   ])
-    """
-    keys = matrix("keys", keys)
-    target = wanted_weights("weights", weights, len(keys))
-    chosen = tuple(int(place) for place in np.flatnonzero(target))
-    return _design(_order("weights", keys, target / float(target.sum()), chosen, tolerance, scale))
-
-
-def _design(order: Order) -> Design:
-    ratios = fix_ratios(order.keys, order.target)
-    if ratios.dependency is not None:
-        return design_with_nearest_ratios(order, ratios, ratios.dependency)
-    found = design_on_face(order, ratios)
-    return found if isinstance(found, Design) else design_off_face(order, ratios, found)
-
-
-def _order(
-    kind: str,
-    keys: Float[np.ndarray, "n d"],
-    target: Float[np.ndarray, " n"],
-    of: tuple[int, ...],
-    tolerance: float,
-    scale: Scale,
-) -> Order:
-    return Order(
-        kind=kind,
-        keys=keys,
-        target=target,
-        of=of,
-        tolerance=between("tolerance", tolerance, 0.0, 1.0),
-        scale=scale_of(scale, keys.shape[1]),
-    )
-
-
-# The records of a design: what was ordered, the query, and the proof that comes with it.
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Order:
-    """A checked order for a query."""
-
-    kind: str
-    keys: Float[np.ndarray, "n d"]
-    target: Float[np.ndarray, " n"]
-    of: tuple[int, ...]
-    tolerance: float
-    scale: float
-
-    @property
-    def level(self) -> float:
-        """ln(ε/(1−ε)): LSE over the other keys may be no higher, relative to S."""
-        return math.log(self.tolerance) - math.log1p(-self.tolerance)
-
-    @property
-    def name(self) -> str:
-        """S in words: `key 3`, or `keys {0, 1}`."""
-        if len(self.of) == 1:
-            return f"key {self.of[0]}"
-        shown = ", ".join(map(str, self.of[:6])) + (", …" if len(self.of) > 6 else "")
-        return f"keys {{{shown}}}"
-
-    def query(self, ratios: Ratios, x: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
-        """Return x in the units of a query over the keys as they were given."""
-        return np.asarray(np.ldexp(x, -ratios.exponent) / self.scale)
+ROUNDING = 1e-9
+"""Below this, rounding of the ratios on S may outweigh the tolerance that was asked."""
+EVEN_FORM = "β = ln((n−m)(1−ε)/(mε))"
+WEIGHTED_FORM = "β = ln((n−m)·G·(1−ε)/ε), G the geometric mean of the m weights"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -165,7 +63,7 @@ class Certificate(Record):
     `borderline` (undecided within rounding)."""
     statement: str
     """The reason in one or two sentences."""
-    direction: Float[np.ndarray, " d"] | None = None
+    direction: Vector | None = None
     """The shortest u with s(k_i − k_l)·u ≥ 1 for i in S, l outside, and 0 inside S."""
     margin: float | None = None
     """The lead of the unit direction u/‖u‖ over every key outside S, in the keys' own units:
@@ -198,13 +96,13 @@ class Design(Record):
 
     feasible: bool
     """Whether a query within the tolerance was found; if not, see the certificate."""
-    beta: float | None
+    beta: float | None = None
     """The smallest scale at which q0 + β·direction reaches ε; None without such a direction."""
-    mass: float | None
+    mass: float | None = None
     """Mass on S that `query` reaches."""
-    error: float | None
+    error: float | None = None
     """Guaranteed error: total variation between α and the target, at most the tolerance."""
-    query: Float[np.ndarray, " d"] | None
+    query: Vector | None = None
     """The query of least norm."""
     certificate: Certificate
     """Why it holds, or why there is none."""
@@ -218,102 +116,164 @@ class Design(Record):
     """ε."""
     scale: float
     """s: what multiplies every k·q."""
-    weights: Float[np.ndarray, " n"] | None
+    weights: Float[np.ndarray, " n"] | None = None
     """α: the weights that `query` gives."""
-    norm: float | None
+    norm: float | None = None
     """‖query‖."""
 
 
-def reading_of(
-    order: Order, query: Float[np.ndarray, " d"]
-) -> tuple[Float[np.ndarray, " n"], float, float]:
-    """Return what a query truly gives: α, the mass on S, and the total variation from w.
+def design_copy(keys: Any, of: int, *, tolerance: float = 0.01, scale: Scale = 1.0) -> Design:
+    """Return the shortest query whose output is value `of`, within the tolerance.
 
-    The total variation is Σ max(α_i − w_i, 0), which stays accurate below 1e-16.
+    >>> design = design_copy([[1, 0], [0, 1], [-1, -1]], 0, tolerance=0.05)
+    >>> design.feasible, design.mass >= 0.95
+    (True, True)
+    >>> middle = design_copy([[1.0], [2.0], [3.0]], 1)
+    >>> middle.feasible, round(middle.certificate.ceiling, 6)
+    (False, 0.333333)
     """
-    nothing = np.zeros((len(order.keys), 1))  # α alone is wanted
-    alpha = attend(query, order.keys, nothing, scale=order.scale).weights
-    error = float(np.maximum(alpha - order.target, 0.0).sum())
-    return alpha, float(alpha[list(order.of)].sum()), error
+    keys = matrix("keys", keys)
+    chosen = index("of", of, len(keys))
+    target = average_weights((chosen,), len(keys))
+    return _design("copy", keys, target, (chosen,), tolerance, scale)
 
 
-def made(
-    order: Order, query: Float[np.ndarray, " d"], beta: float | None, certificate: Certificate
+def design_average(
+    keys: Any, of: Sequence[int], *, tolerance: float = 0.01, scale: Scale = 1.0
 ) -> Design:
-    """Return the record of a query that was found."""
-    alpha, mass, error = reading_of(order, query)
-    return Design(
-        feasible=True,
-        beta=beta,
-        mass=mass,
-        error=error,
-        query=query,
-        certificate=certificate,
-        kind=order.kind,
-        of=order.of,
-        target=order.target,
-        tolerance=order.tolerance,
-        scale=order.scale,
-        weights=alpha,
-        norm=float(np.linalg.norm(query)),
+    """Return the shortest query whose output is the mean of the values `of`.
+
+    >>> design = design_average(np.eye(10, 16), [0, 1], tolerance=0.01)
+    >>> round(design.beta, 3), design.certificate.closed_form
+    (5.981, 'β = ln((n−m)(1−ε)/(mε))')
+    """
+    keys = matrix("keys", keys)
+    chosen = indices("of", of, len(keys))
+    target = average_weights(chosen, len(keys))
+    return _design("average", keys, target, chosen, tolerance, scale)
+
+
+def design_weights(
+    keys: Any, weights: Any, *, tolerance: float = 0.01, scale: Scale = 1.0
+) -> Design:
+    """Return the shortest query whose weights are the given ones; zeros are allowed.
+
+    >>> design = design_weights(np.eye(4), [0.7, 0.3, 0, 0], tolerance=0.001)
+    >>> design.weights.round(3)
+    array([0.699, 0.3  , 0.   , 0.   ])
+    """
+    keys = matrix("keys", keys)
+    target = wanted_weights("weights", weights, len(keys))
+    chosen = tuple(int(place) for place in np.flatnonzero(target))
+    return _design("weights", keys, target / float(target.sum()), chosen, tolerance, scale)
+
+
+def _design(
+    kind: str,
+    keys: Float[np.ndarray, "n d"],
+    target: Float[np.ndarray, " n"],
+    of: tuple[int, ...],
+    tolerance: float,
+    scale: Scale,
+) -> Design:
+    order = Order(
+        kind=kind,
+        keys=keys,
+        target=target,
+        of=of,
+        tolerance=between("tolerance", tolerance, 0.0, 1.0),
+        scale=scale_of(scale, keys.shape[1]),
+    )
+    ratios = fix_ratios(keys, target)
+    if ratios.dependency is not None:
+        return _with_nearest_ratios(order, ratios, ratios.dependency)
+    if not len(ratios.others):
+        return _every_key(order, ratios)
+    face = face_of(ratios)
+    return (
+        _on_face(order, ratios, face) if isinstance(face, Face) else _off_face(order, ratios, face)
     )
 
 
-def refused(order: Order, certificate: Certificate) -> Design:
-    """Return the record of an order that no query was found for."""
-    return Design(
-        feasible=False,
-        beta=None,
-        mass=None,
-        error=None,
-        query=None,
-        certificate=certificate,
-        kind=order.kind,
-        of=order.of,
-        target=order.target,
-        tolerance=order.tolerance,
-        scale=order.scale,
-        weights=None,
-        norm=None,
-    )
+class Candidate(NamedTuple):
+    """A query, and what `attend` truly gives for it."""
+
+    query: Vector
+    weights: Float[np.ndarray, " n"]
+    mass: float
+    error: float
 
 
-# Designs where S fills a face of the keys' hull: every tolerance can be reached.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Order:
+    """A checked order for a query."""
 
-ROUNDING = 1e-9
-"""Below this, rounding of the ratios on S may outweigh the tolerance that was asked."""
-EVEN_FORM = "β = ln((n−m)(1−ε)/(mε))"
-WEIGHTED_FORM = "β = ln((n−m)·G·(1−ε)/ε), G the geometric mean of the m weights"
+    kind: str
+    keys: Float[np.ndarray, "n d"]
+    target: Float[np.ndarray, " n"]
+    of: tuple[int, ...]
+    tolerance: float
+    scale: float
+
+    @property
+    def level(self) -> float:
+        """ln(ε/(1−ε)): LSE over the other keys may be no higher, relative to S."""
+        return math.log(self.tolerance) - math.log1p(-self.tolerance)
+
+    @property
+    def name(self) -> str:
+        """S in words: `key 3`, or `keys {0, 1}`."""
+        if len(self.of) == 1:
+            return f"key {self.of[0]}"
+        shown = ", ".join(map(str, self.of[:6])) + (", …" if len(self.of) > 6 else "")
+        return f"keys {{{shown}}}"
+
+    def query(self, ratios: Ratios, x: Vector) -> Vector:
+        """Return x in the units of a query over the keys as they were given."""
+        return np.asarray(np.ldexp(x, -ratios.exponent) / self.scale)
+
+    def read(self, query: Vector) -> Candidate:
+        """Return what a query truly gives: α, the mass on S, and the total variation from w.
+
+        The total variation is Σ max(α_i − w_i, 0), which stays accurate below 1e-16.
+        """
+        nothing = np.zeros((len(self.keys), 1))  # α alone is wanted
+        alpha = attend(query, self.keys, nothing, scale=self.scale).weights
+        error = float(np.maximum(alpha - self.target, 0.0).sum())
+        return Candidate(query, alpha, float(alpha[list(self.of)].sum()), error)
+
+    def design(
+        self,
+        certificate: Certificate,
+        candidate: Candidate | None = None,
+        beta: float | None = None,
+    ) -> Design:
+        """Return the record of a query that was found, or of an order without one."""
+        reached: dict[str, Any] = {}
+        if candidate is not None:
+            norm = float(np.linalg.norm(candidate.query))
+            reached = {**candidate._asdict(), "beta": beta, "norm": norm}
+        return Design(
+            feasible=candidate is not None,
+            certificate=certificate,
+            kind=self.kind,
+            of=self.of,
+            target=self.target,
+            tolerance=self.tolerance,
+            scale=self.scale,
+            **reached,
+        )
+
+
+# Where S fills a face of the keys' hull, every tolerance can be reached.
 
 
 class Face(NamedTuple):
     """The unit-margin direction u in the normalised keys: Bu ≤ −1, as short as possible."""
 
-    u: Float[np.ndarray, " d"]
+    u: Vector
     equidistant: bool
     """All keys are equally far apart: u and β have a closed form."""
-
-
-def design_on_face(order: Order, ratios: Ratios) -> Design | Separation:
-    """Return the shortest query within the tolerance, or what shows that S fills no face."""
-    if not len(ratios.others):
-        return _every_key(order, ratios)
-    face = face_of(ratios)
-    if isinstance(face, Separation):
-        return face
-    beta = scale_on_face(order, ratios, face)
-    # Bu ≤ −1, so this scale of u goes below the level by 1 or more.
-    reaching = (max(0.0, log_sum_exp(ratios.c) - order.level) + 1) * face.u
-    query = least_query(order, ratios, reaching, on_ray=face.equidistant)
-    if query is None:
-        raise RunError(
-            "design",
-            f"float64 cannot hold a query with mass {1 - order.tolerance:.12g} on {order.name}",
-            expected="keys whose differences are not lost in k·q were expected",
-            way_out="take a looser tolerance, or subtract the mean from the keys",
-        )
-    direction = order.query(ratios, face.u)
-    return made(order, query, beta, _certificate(order, ratios, face, beta, query, direction))
 
 
 def face_of(ratios: Ratios, *, closed_form: bool = True) -> Face | Separation:
@@ -331,10 +291,57 @@ def face_of(ratios: Ratios, *, closed_form: bool = True) -> Face | Separation:
     return Face(separation.direction / lead, False)
 
 
+def _squared_side(keys: Float[np.ndarray, "n d"]) -> float | None:
+    """Return the squared distance between any two (centred) keys, if it is always the same."""
+    n = len(keys)
+    if n < 2 or n > keys.shape[1] + 1:
+        return None
+    # The Gram matrix of a centred regular simplex of squared side s is s/2 (I − 11ᵀ/n).
+    gram = keys @ keys.T
+    side = 2 * float(np.trace(gram)) / (n - 1)
+    even = side / 2 * (np.eye(n) - 1 / n)
+    return side if side > 0 and np.abs(gram - even).max() <= 1e-13 * side else None
+
+
+def _on_face(order: Order, ratios: Ratios, face: Face) -> Design:
+    """Return the shortest query within the tolerance, with the direction that proves it."""
+    beta = scale_on_face(order, ratios, face)
+    # Bu ≤ −1, so this scale of u goes below the level by 1 or more.
+    reaching = (max(0.0, log_sum_exp(ratios.c) - order.level) + 1) * face.u
+    candidate = least_query(order, ratios, reaching, on_ray=face.equidistant)
+    if candidate is None:
+        raise RunError(
+            "design",
+            f"float64 cannot hold a query with mass {1 - order.tolerance:.12g} on {order.name}",
+            expected="keys whose differences are not lost in k·q were expected",
+            way_out="take a looser tolerance, or subtract the mean from the keys",
+        )
+    logits = ratios.keys @ (face.u / np.linalg.norm(face.u))
+    lead = float(logits[ratios.support].min() - logits[ratios.others].max())
+    margin = math.ldexp(lead, ratios.exponent)
+    even = np.ptp(ratios.weights) == 0
+    certificate = Certificate(
+        kind="separating direction",
+        statement=(
+            f"The direction u puts {order.name} at least 1 above every other key (margin "
+            f"{margin:.6g} for a unit direction), and "
+            f"β = {beta:.6g} is the smallest scale of u that reaches ε = {order.tolerance:g}. "
+            f"The query has mass {candidate.mass:.6g} on {order.name}: whatever the values are, "
+            f"the output is off by at most {candidate.error:.3g} of their diameter."
+        ),
+        direction=order.query(ratios, face.u),
+        margin=margin,
+        norm_lower_bound=_norm_lower_bound(order, ratios, candidate.query),
+        textbook_norm=_textbook_norm(order, ratios, beta),
+        closed_form=(EVEN_FORM if even else WEIGHTED_FORM) if face.equidistant else None,
+    )
+    return order.design(certificate, candidate, beta)
+
+
 def scale_on_face(order: Order, ratios: Ratios, face: Face) -> float:
     """Return β: the smallest scale of the unit-margin direction that reaches the tolerance."""
     if face.equidistant:
-        # On S: ln w_i. Elsewhere: the mean of ln w over S, minus β. See the module `design`.
+        # On S: ln w_i. Elsewhere: the mean of ln w over S, minus β. See the module's docstring.
         logs = float(np.log(ratios.weights).mean())
         return max(0.0, math.log(len(ratios.others)) + logs - order.level)
     along = ratios.B @ face.u
@@ -343,8 +350,8 @@ def scale_on_face(order: Order, ratios: Ratios, face: Face) -> float:
 
 
 def least_query(
-    order: Order, ratios: Ratios, reaching: Float[np.ndarray, " d"], *, on_ray: bool = False
-) -> Float[np.ndarray, " d"] | None:
+    order: Order, ratios: Ratios, reaching: Vector, *, on_ray: bool = False
+) -> Candidate | None:
     """Return the shortest query that reaches the tolerance when `attend` reads with it.
 
     `reaching` is a z that goes below the level; with `on_ray` the answer is a multiple of it.
@@ -353,83 +360,26 @@ def least_query(
     if on_ray:
         z = smallest_scale(ratios.B @ reaching, ratios.c, order.level, 1.0) * reaching
     else:
-        z = shortest(ratios.B, ratios.c, order.level, reaching).z
+        z = ratios.shortest(order.level, reaching)
     for slack in (0.0, *(10.0**-power for power in range(15, 6, -1))):
         if slack:
             level = order.level - slack * max(1.0, abs(order.level))
-            z = walked(ratios.B, ratios.c, level, z, reaching)
-        query = order.query(ratios, ratios.q0 + z)
-        _, mass, error = reading_of(order, query)
-        if mass >= 1 - order.tolerance and error <= order.tolerance:
-            return query
-    near = mass >= 1 - order.tolerance and error <= order.tolerance + ROUNDING
-    return query if near else None
+            z = ratios.walked(level, z, reaching)
+        candidate = order.read(order.query(ratios, ratios.q0 + z))
+        enough = candidate.mass >= 1 - order.tolerance
+        if enough and candidate.error <= order.tolerance:
+            return candidate
+    return candidate if enough and candidate.error <= order.tolerance + ROUNDING else None
 
 
-def lower_bound(order: Order, ratios: Ratios, query: Float[np.ndarray, " d"]) -> float:
+def _norm_lower_bound(order: Order, ratios: Ratios, query: Vector) -> float:
     """Return the norm below which no query reaches the tolerance with the wanted ratios."""
     x = np.ldexp(query, ratios.exponent) * order.scale
     least = 0.0
     if log_sum_exp(ratios.c) > order.level:
-        least = norm_bound(ratios.B, ratios.c, order.level, x - ratios.q0)
+        least = ratios.norm_bound(order.level, x - ratios.q0)
+    # q0 and z are perpendicular: ‖q0 + z‖² = ‖q0‖² + ‖z‖².
     return math.hypot(float(np.linalg.norm(ratios.q0)), least) * _unit(order, ratios)
-
-
-def _certificate(
-    order: Order,
-    ratios: Ratios,
-    face: Face,
-    beta: float,
-    query: Float[np.ndarray, " d"],
-    direction: Float[np.ndarray, " d"],
-) -> Certificate:
-    margin = _margin(ratios, face.u)
-    _, mass, error = reading_of(order, query)
-    even = np.ptp(ratios.weights) == 0
-    return Certificate(
-        kind="separating direction",
-        statement=(
-            f"The direction u puts {order.name} at least 1 above every other key (margin "
-            f"{margin:.6g} for a unit direction), and "
-            f"β = {beta:.6g} is the smallest scale of u that reaches ε = {order.tolerance:g}. "
-            f"The query has mass {mass:.6g} on {order.name}: whatever the values are, the output "
-            f"is off by at most {error:.3g} of their diameter."
-        ),
-        direction=direction,
-        margin=margin,
-        norm_lower_bound=lower_bound(order, ratios, query),
-        textbook_norm=_textbook_norm(order, ratios, beta),
-        closed_form=(EVEN_FORM if even else WEIGHTED_FORM) if face.equidistant else None,
-    )
-
-
-def _every_key(order: Order, ratios: Ratios) -> Design:
-    query = order.query(ratios, ratios.q0)
-    norm = float(np.linalg.norm(query))
-    return made(
-        order,
-        query,
-        0.0,
-        Certificate(
-            kind="every key",
-            statement=(
-                "Every key is wanted, so no mass can be lost: the shortest query with the wanted "
-                f"ratios has norm {norm:.6g}, and no scale is needed (β = 0)."
-            ),
-            norm_lower_bound=norm,
-        ),
-    )
-
-
-def _squared_side(keys: Float[np.ndarray, "n d"]) -> float | None:
-    """Return the squared distance between any two (centred) keys, if it is always the same."""
-    n = len(keys)
-    if n < 2 or n > keys.shape[1] + 1:
-        return None
-    gram = keys @ keys.T
-    side = 2 * float(np.trace(gram)) / (n - 1)
-    even = side / 2 * (np.eye(n) - 1 / n)
-    return side if side > 0 and np.abs(gram - even).max() <= 1e-13 * side else None
 
 
 def _textbook_norm(order: Order, ratios: Ratios, beta: float) -> float | None:
@@ -446,41 +396,44 @@ def _textbook_norm(order: Order, ratios: Ratios, beta: float) -> float | None:
     return float(np.linalg.norm(lift)) / math.sqrt(square) * _unit(order, ratios)
 
 
-def _margin(ratios: Ratios, u: Float[np.ndarray, " d"]) -> float:
-    logits = ratios.keys @ (u / np.linalg.norm(u))
-    lead = float(logits[ratios.support].min() - logits[ratios.others].max())
-    return math.ldexp(lead, ratios.exponent)
-
-
 def _unit(order: Order, ratios: Ratios) -> float:
+    """Return the length of a query whose x has length 1."""
     return math.ldexp(1.0, -ratios.exponent) / order.scale
 
 
-# Designs where S fills no face, or the wanted ratios cannot be had: caps, and what is nearest.
+def _every_key(order: Order, ratios: Ratios) -> Design:
+    candidate = order.read(order.query(ratios, ratios.q0))
+    norm = float(np.linalg.norm(candidate.query))
+    certificate = Certificate(
+        kind="every key",
+        statement=(
+            "Every key is wanted, so no mass can be lost: the shortest query with the wanted "
+            f"ratios has norm {norm:.6g}, and no scale is needed (β = 0)."
+        ),
+        norm_lower_bound=norm,
+    )
+    return order.design(certificate, candidate, 0.0)
 
 
-def design_off_face(order: Order, ratios: Ratios, separation: Separation) -> Design:
+# Where S fills no face, or the wanted ratios cannot be had: caps, and what is nearest.
+
+
+def _off_face(order: Order, ratios: Ratios, separation: Separation) -> Design:
     """Reach the tolerance although S fills no face, or cap the mass on S by a combination.
 
     The largest mass on S is a convex problem, and decides; the face test alone would not:
     a loose tolerance can be within reach of any S.
     """
-    least = lowest(ratios.B, ratios.c)
-    best = float(expit(-least.value))
+    least = ratios.lowest()
     within = least.value <= order.level + 1e-12  # `attend` decides a tie
-    query = least_query(order, ratios, least.z) if within else None
-    if query is not None:
-        return made(order, query, None, _reached(order, ratios, query, separation, best))
+    candidate = least_query(order, ratios, least.z) if within else None
+    if candidate is not None:
+        return order.design(_reached(order, ratios, candidate, separation, least), candidate)
     refusal = _capped(order, ratios, separation, least)
-    if len(order.of) == 1:
-        return refused(order, refusal)
-    query, error = nearest_query(order, ratios)
-    if error <= order.tolerance:
-        return made(order, query, None, _nearest(order, refusal, error))
-    return refused(order, _with_error(order, refusal, error))
+    return order.design(refusal) if len(order.of) == 1 else _nearest(order, ratios, refusal)
 
 
-def design_with_nearest_ratios(order: Order, ratios: Ratios, y: Float[np.ndarray, " m"]) -> Design:
+def _with_nearest_ratios(order: Order, ratios: Ratios, y: Float[np.ndarray, " m"]) -> Design:
     """The dependency y forbids the wanted ratios: accept the nearest weights if near enough."""
     residual = float(np.linalg.norm(y @ ratios.keys[ratios.support]))
     proof = Certificate(
@@ -494,33 +447,63 @@ def design_with_nearest_ratios(order: Order, ratios: Ratios, y: Float[np.ndarray
         residual=residual,
         floor=error_floor(y, ratios.weights, None),
     )
-    query, error = nearest_query(order, ratios)
+    return _nearest(order, ratios, proof)
+
+
+def _nearest(order: Order, ratios: Ratios, proof: Certificate) -> Design:
+    """Accept the nearest weights if they are within the tolerance; refuse with their error."""
+    candidate = _nearest_query(order, ratios)
+    error = candidate.error
     if error <= order.tolerance:
-        return made(order, query, None, _nearest(order, proof, error))
-    return refused(order, _with_error(order, proof, error))
+        accepted = replace(
+            proof,
+            kind="nearest found",
+            statement=(
+                f"{proof.statement} The nearest weights found are within {error:.3g} of the "
+                f"wanted ones in total variation, and ε = {order.tolerance:g} is asked."
+            ),
+            best_error=error,
+        )
+        return order.design(accepted, candidate)
+    floor = proof.floor or 0.0
+    verdict = (
+        f"no query at all comes closer than {floor:.6g}: impossible"
+        if order.tolerance < floor
+        else f"nothing closer was found (proved: none below {floor:.3g})"
+    )
+    best = min(error, proof.best_error if proof.best_error is not None else error)
+    refusal = replace(
+        proof,
+        statement=(
+            f"{proof.statement} The nearest weights found err by {best:.6g} and "
+            f"ε = {order.tolerance:g} is asked; {verdict}."
+        ),
+        best_error=best,
+    )
+    return order.design(refusal)
 
 
-def nearest_query(order: Order, ratios: Ratios) -> tuple[Float[np.ndarray, " d"], float]:
-    """Return the query that minimises KL(w‖α), and its total variation.
+def _nearest_query(order: Order, ratios: Ratios) -> Candidate:
+    """Return the query that minimises KL(w‖α).
 
-    The problem is convex, but its minimum may lie at infinity: a ridge that shrinks gives
-    longer and longer queries, and the first one within the tolerance is taken.
+    KL(w‖α) = LSE((k_l − κ)·q) + const. The problem is convex, but its minimum may lie at
+    infinity: a ridge that shrinks gives longer and longer queries, and the first one within the
+    tolerance is taken.
     """
-    around, basis = narrowed(ratios.keys - ratios.kappa)
-    nothing, y = np.zeros(len(around)), np.zeros(around.shape[1])
-    best, best_error = order.query(ratios, basis @ y), math.inf
+    centred = ratios.keys - ratios.kappa
+    around, basis = LogSumExp(B=centred, c=np.zeros(len(centred))).narrowed()
+    y = np.zeros(basis.shape[1])
+    candidates = []
     for ridge in (*(10.0**-power for power in range(13)), 0.0):
-        y = minimise(around, nothing, 1.0, y, ridge=ridge)
-        query = order.query(ratios, basis @ y)
-        _, _, error = reading_of(order, query)
-        if error < best_error:
-            best, best_error = query, error
-        if error <= order.tolerance:
+        y = around.minimised(1.0, y, ridge=ridge)
+        candidates.append(order.read(order.query(ratios, basis @ y)))
+        if candidates[-1].error <= order.tolerance:
             break
-    return best, best_error
+    return min(candidates, key=lambda candidate: candidate.error)
 
 
 def _capped(order: Order, ratios: Ratios, separation: Separation, least: Lowest) -> Certificate:
+    """Return the combination of other keys that caps the mass on S, and the cap."""
     best = float(expit(-least.value))
     if separation.verdict == "borderline":
         return Certificate(
@@ -534,8 +517,7 @@ def _capped(order: Order, ratios: Ratios, separation: Separation, least: Lowest)
             best_error=1 - best,
         )
     # Few keys are easier to check; all keys, weighted for the largest entropy, prove more.
-    combination = np.zeros(len(ratios.others))
-    combination[separation.members] = separation.weights
+    combination = _combination(ratios, separation)
     if _ceiling(ratios, combination) >= 1 - order.tolerance:
         combination = least.p
     a, ceiling = ratios.affine(combination), _ceiling(ratios, combination)
@@ -565,14 +547,10 @@ def _capped(order: Order, ratios: Ratios, separation: Separation, least: Lowest)
 
 
 def _reached(
-    order: Order,
-    ratios: Ratios,
-    query: Float[np.ndarray, " d"],
-    separation: Separation,
-    best: float,
+    order: Order, ratios: Ratios, candidate: Candidate, separation: Separation, least: Lowest
 ) -> Certificate:
-    combination = np.zeros(len(ratios.others))
-    combination[separation.members] = separation.weights
+    """Return why no direction separates S, and by what largest mass ε is reached all the same."""
+    best, combination = float(expit(-least.value)), _combination(ratios, separation)
     return Certificate(
         kind="bounded search",
         statement=(
@@ -584,42 +562,14 @@ def _reached(
         affine=_as_dict(ratios.support, ratios.affine(combination)),
         residual=separation.margin_upper,
         best_mass=best,
-        norm_lower_bound=lower_bound(order, ratios, query),
+        norm_lower_bound=_norm_lower_bound(order, ratios, candidate.query),
     )
 
 
-def _nearest(order: Order, proof: Certificate, error: float) -> Certificate:
-    return _changed(
-        proof,
-        kind="nearest found",
-        statement=(
-            f"{proof.statement} The nearest weights found are within {error:.3g} of the wanted "
-            f"ones in total variation, and ε = {order.tolerance:g} is asked."
-        ),
-        best_error=error,
-    )
-
-
-def _with_error(order: Order, proof: Certificate, error: float) -> Certificate:
-    floor = proof.floor or 0.0
-    verdict = (
-        f"no query at all comes closer than {floor:.6g}: impossible"
-        if order.tolerance < floor
-        else f"nothing closer was found (proved: none below {floor:.3g})"
-    )
-    best = min(error, proof.best_error if proof.best_error is not None else error)
-    return _changed(
-        proof,
-        statement=(
-            f"{proof.statement} The nearest weights found err by {best:.6g} and "
-            f"ε = {order.tolerance:g} is asked; {verdict}."
-        ),
-        best_error=best,
-    )
-
-
-def _changed(certificate: Certificate, **fields: object) -> Certificate:
-    return Certificate(**{**certificate.__dict__, **fields})
+def _combination(ratios: Ratios, separation: Separation) -> Float[np.ndarray, " r"]:
+    combination = np.zeros(len(ratios.others))
+    combination[separation.members] = separation.weights
+    return combination
 
 
 def _ceiling(ratios: Ratios, combination: Float[np.ndarray, " r"]) -> float:
