@@ -6,6 +6,7 @@
     bootstrap_mean        a mean, with the percentiles of resampled means
     percentile_interval   any statistic that was resampled already
     standard_errors       of a mean and of a standard deviation, from moments
+    percent               a share in words
     Moments               mean and covariance of a stream, chunk by chunk
 
 Every interval is two-sided at 95 %. BLEU is resampled by sacreBLEU, with its own paired test.
@@ -73,6 +74,17 @@ def bootstrap_mean(
     """Return the bootstrap interval of a mean."""
     resampled = values[rng.integers(len(values), size=(draws, len(values)))]
     return percentile_interval(resampled.mean(axis=1))
+
+
+def percent(share: float | None) -> str:
+    """Write a share as people say it.
+
+    >>> percent(0.934), percent(0.004), percent(None)
+    ('93 %', '0.4 %', '–')
+    """
+    if share is None:
+        return "–"
+    return f"{100 * share:.1f} %" if 0 < share < 0.0995 else f"{100 * share:.0f} %"
 
 
 def standard_errors(

@@ -6,6 +6,8 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
+from heedful.stats import percent as percent
+
 
 def sentence(text: str) -> str:
     """Return a finding as a sentence: a capital for a word (not for a formula), and a period.
@@ -99,17 +101,6 @@ def many(count: int, what: str) -> str:
     ('1 head', '1,200 pairs')
     """
     return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def percent(share: float | None) -> str:
-    """Write a share as people say it.
-
-    >>> percent(0.934), percent(0.004), percent(None)
-    ('93 %', '0.4 %', '–')
-    """
-    if share is None:
-        return "–"
-    return f"{100 * share:.1f} %" if 0 < share < 0.0995 else f"{100 * share:.0f} %"
 
 
 def duration(seconds: float) -> str:

@@ -60,17 +60,6 @@ COLOURS = {
     "diffuse": "#c9cdd6",
 }
 """A colour for each label: what a head looks for first, then how it reads."""
-WORDS = {
-    "previous": "previous token",
-    "self": "itself",
-    "first": "first token",
-    "duplicate": "same token before",
-    "induction": "induction",
-    "source": "follows the source",
-    "copies": "copies, elsewhere",
-    "averages": "averages few",
-    "diffuse": "diffuse",
-}
 LETTERS = {
     "previous": "P",
     "self": "I",
@@ -93,7 +82,11 @@ def heads_blocks(record: HeadsStudy) -> Iterator[Block]:
         f"in {record.rows} rows of {record.text}."
     )
     yield _map(record)
-    yield Text("; ".join(f"{LETTERS[label]} {WORDS[label]}" for label in record.behaviour.counts))
+    yield Text(
+        "; ".join(
+            f"{LETTERS[label]} {record.behaviour.words[label]}" for label in record.behaviour.counts
+        )
+    )
     yield _strongest(record)
     yield _keys(record)
     yield from _robustness(record)
@@ -145,7 +138,7 @@ def _strongest(record: HeadsStudy) -> Table:
     for head, label in strongest(record):
         grid.row(
             f"{head.layer}.{head.head}",
-            WORDS[label],
+            record.behaviour.words[label],
             interval(head.masses[label], 2),
             *(f"{head.kinds[kind]:.0%}" for kind in ("copies", "averages", "diffuse")),
             interval(head.effective_keys, 2),
@@ -303,14 +296,16 @@ def heads_section(record: HeadsStudy, seconds: float, *, options: str = "") -> S
         lead=f"{record.layers} layers of {record.heads} heads, watched while they read "
         f"{record.tokens:,} tokens: do they do what the reasoning about one query says?",
         blocks=tuple(blocks),
-        findings=_findings(record),
+        findings=record.conclusions,
         seconds=seconds,
     )
 
 
 def _behaviour(record: HeadsStudy, command: str) -> Group:
     behaviour = record.behaviour
-    parts = ", ".join(f"{count} {WORDS[label]}" for label, count in behaviour.counts.items())
+    parts = ", ".join(
+        f"{count} {behaviour.words[label]}" for label, count in behaviour.counts.items()
+    )
     clearest = _strongest(record)
     return group(
         "What each head does",
@@ -456,27 +451,6 @@ def _tokens(predictable: Predictable, command: str) -> Group:
     )
 
 
-def _findings(record: HeadsStudy) -> tuple[str, ...]:
-    behaviour, means = record.behaviour, record.keys.means
-    chosen = sum(bool(head.looks_for) for head in behaviour.heads)
-    lines = [
-        f"{chosen} of {len(behaviour.heads)} heads of the trained model look for one kind of "
-        f"key: {', '.join(f'{n} {WORDS[k]}' for k, n in behaviour.counts.items())}.",
-        f"Key norms vary by {means['spread'].value:.0%} of their mean within a head; making "
-        f"them equal moves {means['effect'].value:.0%} of the reading.",
-    ]
-    if record.trained is not None:
-        norms, heads = record.trained.norms.findings, record.trained.heads.findings
-        lines += [
-            f"“With pre-norm, norms of keys cannot be too different” is {norms[0].verdict}; that "
-            f"they are more alike than with post-norm is {norms[1].verdict}: {norms[1].statement}.",
-            f"“More heads at the same width reduce the variance” is {heads[0].verdict} in trained "
-            f"models: {heads[0].statement}.",
-        ]
-    lines.append(f"Output layer: {record.predictable.statement}.")
-    return tuple(lines)
-
-
 def heads_map(record: HeadsStudy) -> Figure:
     """Draw every head as a square: its label as colour, its effective number of keys inside."""
     layers, heads = record.layers, record.heads
@@ -516,7 +490,10 @@ def heads_map(record: HeadsStudy) -> Figure:
         shown = [label for label in COLOURS if label in record.behaviour.counts]
         figure.legend(
             [Patch(color=COLOURS[label]) for label in shown],
-            [f"{WORDS[label]} ({record.behaviour.counts[label]})" for label in shown],
+            [
+                f"{record.behaviour.words[label]} ({record.behaviour.counts[label]})"
+                for label in shown
+            ],
             loc="outside lower center",
             ncols=min(4, len(shown)) if width > 6 else 2,
             fontsize=8.5,

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from heedful.studies.knowledge.findings import (
-    Arm,
     AskReplies,
     AskReply,
     Calibration,
@@ -65,7 +64,7 @@ def knowledge_blocks(record: KnowledgeStudy) -> Iterator[Block]:
         yield _following(record.names)
     if record.storage:
         yield _storage(record)
-    yield Bullets(findings(record))
+    yield Bullets(record.conclusions)
     notes = list(record.notes)
     if record.quick:
         notes.append("--quick only tries the machinery; its figures say nothing")
@@ -73,67 +72,6 @@ def knowledge_blocks(record: KnowledgeStudy) -> Iterator[Block]:
         yield Text("Notes:")
         yield Bullets(tuple(notes))
     yield Text(f"{record.minutes:.1f} minutes; the model for `heed ask` is {record.run}")
-
-
-def findings(record: KnowledgeStudy) -> tuple[str, ...]:
-    """Return what was found, one sentence each."""
-    main = arm_named(record, record.main_arm)
-    without = arm_named(record, "no pretraining")
-    lines = []
-    if main is not None and without is not None:
-        lines.append(
-            f"Without pretraining {percent(without.accuracy)} of the answers are right, with it "
-            f"{percent(main.accuracy)} ({percent(main.low)} to {percent(main.high)}), on "
-            f"{main.questions} questions whose answers only the pretraining text gives."
-        )
-        guesser = arm_named(record, "name only")
-        if main.unseen_accuracy is not None and guesser is not None:
-            beside = guesser.unseen_accuracy or 0.0
-            lines.append(
-                f"About people whom it never saw it is right in {percent(main.unseen_accuracy)}; "
-                f"a guesser that knows only letters of names reaches {percent(beside)}."
-            )
-    if record.auroc:
-        best = max(record.auroc, key=lambda one: one.auroc)
-        lines.append(
-            f"The signal that tells retrieved from made-up answers best is {best.signal}: AUROC "
-            f"{best.auroc:.2f} ({best.low:.2f} to {best.high:.2f})."
-        )
-    risk = record.risk_coverage
-    if risk.test_error is not None:
-        lines.append(
-            f"Answering everything, {percent(risk.error_without)} is wrong; answering only above "
-            f"a threshold chosen for {percent(risk.wanted_error)}, {percent(risk.test_error)} of "
-            f"what is answered ({percent(risk.test_coverage)} of the questions). {promise(record)}"
-        )
-    else:
-        lines.append(
-            f"No confidence is high enough for {percent(risk.wanted_error)} of wrong answers: with "
-            f"this threshold it answers none of the questions of the test."
-        )
-    names = record.names
-    if names is not None and names.effect is not None:
-        lines.append(
-            f"Answers about names never seen follow the group of the name: Cramér's V "
-            f"{names.effect.cramers_v:.2f} ({names.effect.low:.2f} to {names.effect.high:.2f}), "
-            f"where chance reaches {names.effect.by_chance:.2f}."
-        )
-    return tuple(lines)
-
-
-def promise(record: KnowledgeStudy) -> str:
-    """Say what the threshold promises of questions that nobody has asked yet."""
-    risk = record.risk_coverage
-    kept = round(risk.held_out_coverage * record.questions["held out"])
-    return (
-        f"{kept} answered questions of the {record.questions['held out']} held out promise, at "
-        f"95 %, no more than {percent(risk.promised_error)}."
-    )
-
-
-def arm_named(record: KnowledgeStudy, name: str) -> Arm | None:
-    """Return the arm of that name."""
-    return next((arm for arm in record.arms if arm.arm == name), None)
 
 
 def _arms(record: KnowledgeStudy) -> Table:
@@ -280,7 +218,7 @@ def knowledge_section(
         "asked about others. From the outside every answer looks alike; here each one gets a "
         "label.",
         blocks=tuple(block for block in blocks if block is not None),
-        findings=findings(record),
+        findings=record.conclusions,
         seconds=seconds,
     )
 
@@ -361,7 +299,7 @@ def _abstaining(record: KnowledgeStudy, folder: str) -> Group:
         f"chosen on held-out questions, by {after.ece:.3f} (Brier {after.brier:.3f}).",
         f"The threshold {min(risk.threshold, 1.0):.2f} is the lowest at which no more than "
         f"{percent(risk.wanted_error)} of the held-out answers above it are wrong{silent}. "
-        f"{promise(record)} {cost}",
+        f"{record.promise} {cost}",
         figure_block(
             calibration_figure(record),
             "knowledge calibration",

@@ -36,6 +36,18 @@ from heedful.studies.heads.sample import Row, Sample
 Kind = Literal["copies", "averages", "diffuse"]
 KINDS: tuple[Kind, ...] = ("copies", "averages", "diffuse")
 PATTERNS = ("previous", "self", "first", "duplicate", "induction", "source")
+WORDS = {
+    "previous": "previous token",
+    "self": "itself",
+    "first": "first token",
+    "duplicate": "same token before",
+    "induction": "induction",
+    "source": "follows the source",
+    "copies": "copies, elsewhere",
+    "averages": "averages few",
+    "diffuse": "diffuse",
+}
+"""What a head with each label does."""
 
 COPIED = 0.9
 """The mass on one key from which a query copies it."""
@@ -96,6 +108,11 @@ class Behaviour(Record):
     """What the words mean here."""
     repeated: int
     """Tokens that were written twice, for duplicate and induction."""
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What a head with each label does."""
+        return WORDS
 
 
 class Watch:

@@ -16,7 +16,7 @@ import torch
 
 from heedful.model import LayerTrace, parameter_count
 from heedful.records import Record
-from heedful.studies.heads.behaviour import Behaviour, Watch, watch_repeats
+from heedful.studies.heads.behaviour import WORDS, Behaviour, Watch, watch_repeats
 from heedful.studies.heads.comparisons import (
     Finding,
     HeadCounts,
@@ -102,6 +102,29 @@ class HeadsStudy(Record):
             return ()
         parts = (self.trained.norms, self.trained.heads, self.trained.positions)
         return tuple(finding for part in parts for finding in part.findings)
+
+    @property
+    def conclusions(self) -> tuple[str, ...]:
+        """What was found, one sentence each."""
+        behaviour, means = self.behaviour, self.keys.means
+        chosen = sum(bool(head.looks_for) for head in behaviour.heads)
+        lines = [
+            f"{chosen} of {len(behaviour.heads)} heads of the trained model look for one kind of "
+            f"key: {', '.join(f'{n} {WORDS[k]}' for k, n in behaviour.counts.items())}.",
+            f"Key norms vary by {means['spread'].value:.0%} of their mean within a head; making "
+            f"them equal moves {means['effect'].value:.0%} of the reading.",
+        ]
+        if self.trained is not None:
+            norms, heads = self.trained.norms.findings, self.trained.heads.findings
+            lines += [
+                f"“With pre-norm, norms of keys cannot be too different” is {norms[0].verdict}; "
+                "that they are more alike than with post-norm is "
+                f"{norms[1].verdict}: {norms[1].statement}.",
+                f"“More heads at the same width reduce the variance” is {heads[0].verdict} in "
+                f"trained models: {heads[0].statement}.",
+            ]
+        lines.append(f"Output layer: {self.predictable.statement}.")
+        return tuple(lines)
 
 
 class _Clock:

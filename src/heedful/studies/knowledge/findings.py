@@ -1,4 +1,4 @@
-"""What a knowledge study ends in, and what asking its model gives; needs no torch.
+"""What a knowledge study ends in: its record, its conclusions, and replies; needs no torch.
 
 Every share comes with an interval at 95 %: Wilson's where single answers are counted, a bootstrap
 over questions where several seeds are averaged or a curve is summarised.
@@ -6,10 +6,12 @@ over questions where several seeds are averaged or a curve is summarised.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from heedful.records import Record
+from heedful.stats import percent
 
 RECORD = "knowledge.json"
 """The file of the record, in the folder of a study."""
@@ -358,6 +360,64 @@ class KnowledgeStudy(Record):
     """The whole study, as far as it ran now."""
     quick: bool
     """Whether this was only a trial of the machinery."""
+
+    @property
+    def conclusions(self) -> tuple[str, ...]:
+        """What was found, one sentence each."""
+        return tuple(self._sentences())
+
+    @property
+    def promise(self) -> str:
+        """What the threshold promises of questions that nobody has asked yet."""
+        risk = self.risk_coverage
+        kept = round(risk.held_out_coverage * self.questions["held out"])
+        return (
+            f"{kept} answered questions of the {self.questions['held out']} held out promise, at "
+            f"95 %, no more than {percent(risk.promised_error)}."
+        )
+
+    def _sentences(self) -> Iterator[str]:
+        arms = {arm.arm: arm for arm in self.arms}
+        main, without = arms.get(self.main_arm), arms.get("no pretraining")
+        if main is not None and without is not None:
+            yield (
+                f"Without pretraining {percent(without.accuracy)} of the answers are right, with "
+                f"it {percent(main.accuracy)} ({percent(main.low)} to {percent(main.high)}), on "
+                f"{main.questions} questions whose answers only the pretraining text gives."
+            )
+            guesser = arms.get("name only")
+            if main.unseen_accuracy is not None and guesser is not None:
+                yield (
+                    f"About people whom it never saw it is right in "
+                    f"{percent(main.unseen_accuracy)}; a guesser that knows only letters of names "
+                    f"reaches {percent(guesser.unseen_accuracy or 0.0)}."
+                )
+        if self.auroc:
+            best = max(self.auroc, key=lambda one: one.auroc)
+            yield (
+                f"The signal that tells retrieved from made-up answers best is {best.signal}: "
+                f"AUROC {best.auroc:.2f} ({best.low:.2f} to {best.high:.2f})."
+            )
+        risk = self.risk_coverage
+        if risk.test_error is not None:
+            yield (
+                f"Answering everything, {percent(risk.error_without)} is wrong; answering only "
+                f"above a threshold chosen for {percent(risk.wanted_error)}, "
+                f"{percent(risk.test_error)} of what is answered ({percent(risk.test_coverage)} of "
+                f"the questions). {self.promise}"
+            )
+        else:
+            yield (
+                f"No confidence is high enough for {percent(risk.wanted_error)} of wrong answers: "
+                f"with this threshold it answers none of the questions of the test."
+            )
+        if self.names is not None and self.names.effect is not None:
+            effect = self.names.effect
+            yield (
+                f"Answers about names never seen follow the group of the name: Cramér's V "
+                f"{effect.cramers_v:.2f} ({effect.low:.2f} to {effect.high:.2f}), where chance "
+                f"reaches {effect.by_chance:.2f}."
+            )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
