@@ -3,5 +3,8 @@ import 'uplot/dist/uPlot.min.css'
 import './page.css'
 import { mount } from 'svelte'
 import App from './App.svelte'
+import { loadAbout } from './lib/about'
+
+await loadAbout()
 
 export default mount(App, { target: document.getElementById('app')! })

@@ -15,7 +15,7 @@ import numpy as np
 from heedful.attention import attend, copyable
 from heedful.attention.keys import standard_keys
 from heedful.attention.operation import scale_of
-from heedful.web.planes import plane_of
+from heedful.web.attention_api import plane_of
 
 FILE = Path(__file__).with_name("golden.json")
 DRAWS = 5

@@ -15,7 +15,7 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from heedful.web import Access, BuiltPage, PageSettings, create_app
-from heedful.web.assets import Asset
+from heedful.web.app import Asset
 from heedful.web.security import MOST_BYTES
 
 PORT = 8710

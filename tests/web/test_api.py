@@ -14,11 +14,12 @@ from page_server import client_of, own_headers, settings_for
 from starlette.testclient import TestClient
 
 from heedful.attention import GaussianKeys, design_average, standard_keys, study_noise
-from heedful.positions import sinusoidal
+from heedful.attention.keys import STANDARD_KEYS
+from heedful.positions import SCHEMES, sinusoidal
 from heedful.web.app import warm_up
+from heedful.web.attention_api import plane_of, scene
 from heedful.web.claims_api import catalog_json
-from heedful.web.live_metrics import MetricsReader
-from heedful.web.planes import plane_of, scene
+from heedful.web.models_api import MetricsReader
 from heedful.web.shelves import Shelves
 
 
@@ -56,6 +57,13 @@ def test_the_golden_numbers_are_those_of_python() -> None:
         assert len(stored[part]) == len(fresh[part])
         for number, (one, other) in enumerate(zip(stored[part], fresh[part], strict=True)):
             compare(one, other, f"{part}[{number}]")
+
+
+def test_the_page_is_told_every_standard_set_and_every_encoding(ask: Any) -> None:
+    about = ask("about", {})
+    assert [entry["name"] for entry in about["keys"]] == list(STANDARD_KEYS)
+    assert [entry["name"] for entry in about["encodings"]] == list(SCHEMES)
+    assert all(entry["formula"] and entry["label"] for entry in about["encodings"])
 
 
 class TestScenes:

@@ -1,5 +1,6 @@
 /** The state of view 1: keys, queries and noise, what the page works out, and what it asks for. */
 
+import { about, type KeySet } from './about'
 import { address, listOf, numberOf, remember, rowsOf, rowsText, short, wholeOf } from './address.svelte'
 import { ask, latest } from './api'
 import {
@@ -69,15 +70,8 @@ export interface DesignAnswer {
   }
 }
 
-export const KINDS = [
-  ['circle', 'on a circle'],
-  ['orthonormal', 'orthonormal'],
-  ['sphere', 'random unit'],
-  ['gaussian', 'Gaussian'],
-  ['grid', 'grid'],
-  ['simplex', 'simplex'],
-] as const
-export type Kind = (typeof KINDS)[number][0] | 'rows'
+/** The name of a standard set of keys, or rows of your own. */
+export type Kind = string
 
 const DRAWS = 320
 export const MOST_HEADS = 4
@@ -123,9 +117,19 @@ export class AttentionState {
 
   /** The dimension that the chosen kind of keys needs. */
   get dimension(): number {
-    if (this.kind === 'orthonormal') return Math.max(this.d, this.n)
-    if (this.kind === 'simplex') return Math.max(this.d, this.n - 1)
+    const surplus = this.set?.surplus ?? null
+    if (surplus !== null) return Math.max(this.d, this.n - surplus)
     return this.kind === 'rows' && this.rows ? this.rows[0].length : this.d
+  }
+
+  /** The standard set that is shown; undefined for rows of your own. */
+  get set(): KeySet | undefined {
+    return about.keys.find(({ name }) => name === this.kind)
+  }
+
+  /** How many keys may be asked for: sets that need a dimension a key are kept small. */
+  get most(): number {
+    return (this.set?.surplus ?? null) === null ? 64 : 16
   }
 
   keys = $derived(matrix(this.scene?.keys ?? []))
@@ -172,8 +176,7 @@ export class AttentionState {
 
   restore(values: Record<string, string>): void {
     const rows = rowsOf(values.rows)
-    const kinds = KINDS.map(([name]) => name as string)
-    this.kind = rows ? 'rows' : kinds.includes(values.keys) ? (values.keys as Kind) : 'circle'
+    this.kind = rows ? 'rows' : about.keys.some(({ name }) => name === values.keys) ? values.keys : 'circle'
     this.rows = rows
     this.n = rows ? rows.length : wholeOf(values.n, 8, 2, 64)
     this.d = rows ? rows[0].length : wholeOf(values.d, 2, 2, 16)
@@ -200,7 +203,7 @@ export class AttentionState {
       found.keys = this.kind
       found.n = String(this.n)
       if (this.dimension !== 2) found.d = String(this.d)
-      if (this.kind === 'sphere' || this.kind === 'gaussian') found.seed = String(this.seed)
+      if (this.set?.random) found.seed = String(this.seed)
     }
     if (this.values !== 'keys') found.values = this.values
     if (this.plane !== 'auto') found.plane = this.plane
@@ -312,7 +315,7 @@ export class AttentionState {
     this.rows = null
     this.directions = []
     this.designed = null
-    if (kind === 'orthonormal' || kind === 'simplex') this.n = Math.min(this.n, 16)
+    this.n = Math.min(this.n, this.most)
   }
 
   async design(kind: 'copy' | 'average' | 'robust'): Promise<void> {

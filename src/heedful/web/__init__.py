@@ -3,8 +3,7 @@
 from heedful.errors import MissingPartError as _MissingPartError
 
 try:
-    from heedful.web.app import PageSettings, create_app
-    from heedful.web.assets import BuiltPage
+    from heedful.web.app import BuiltPage, PageSettings, create_app
     from heedful.web.security import Access
     from heedful.web.server import serve
 except ModuleNotFoundError as _error:

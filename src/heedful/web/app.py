@@ -8,17 +8,20 @@
     POST /api/models/…         view 4, and its WebSocket
 
 All of it stands behind the guard of `security`. Questions are POSTs even where they change nothing:
-browsers then always say where they come from.
+browsers then always say where they come from. The files of the built page are found once, when
+the server starts; a name that is not among them does not exist, whatever it spells.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import mimetypes
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -26,17 +29,72 @@ from fastapi.responses import FileResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
 from heedful import __version__
+from heedful.attention.keys import STANDARD_KEYS
 from heedful.claims.checker import Checker
-from heedful.errors import HeedfulError
+from heedful.errors import HeedfulError, MissingPartError
 from heedful.web.answers import Desk, answer, explain_errors
-from heedful.web.assets import BuiltPage
 from heedful.web.attention_api import attention_routes
 from heedful.web.claims_api import LIVE_LIMITS, catalog_json, claims_routes
-from heedful.web.model_studies import studies_routes
-from heedful.web.models_api import models_routes
-from heedful.web.positions_api import positions_routes
+from heedful.web.models_api import models_routes, studies_routes
+from heedful.web.positions_api import ENCODINGS, positions_routes
 from heedful.web.security import Access, Guard, token_in_address
 from heedful.web.shelves import Shelves
+
+FOLDER = "built"
+"""Inside this package: what `vite build` wrote."""
+REASON = "missing.txt"
+"""Inside that folder, when the page could not be built: why."""
+
+
+@dataclass(frozen=True)
+class Asset:
+    """One file of the page."""
+
+    path: Path
+    media_type: str
+
+
+@dataclass(frozen=True)
+class BuiltPage:
+    """The files of the page by their names."""
+
+    index: Asset
+    assets: dict[str, Asset]
+
+    @classmethod
+    def find(cls, folder: Path | None = None) -> BuiltPage:
+        """Return the built page, or say what is missing and how to get it."""
+        folder = folder or built_folder()
+        index = folder / "index.html"
+        if not index.is_file():
+            raise _missing(folder)
+        files = sorted((folder / "assets").iterdir())
+        return cls(
+            index=Asset(index, "text/html; charset=utf-8"),
+            assets={path.name: Asset(path, _media_type(path)) for path in files if path.is_file()},
+        )
+
+
+def built_folder() -> Path:
+    """Return where the built page lies."""
+    return Path(str(resources.files("heedful.web").joinpath(FOLDER)))
+
+
+def _missing(folder: Path) -> MissingPartError:
+    reason = folder / REASON
+    why = " ".join(reason.read_text("utf-8").split()) if reason.is_file() else ""
+    return MissingPartError(
+        "heed serve",
+        f"the page was not built when Heedful was installed{f' ({why})' if why else ''}",
+        expected="its build needs Node 20.19 or newer and access to npm packages",
+        way_out="run `make page` in the source tree, or install Heedful again",
+    )
+
+
+def _media_type(path: Path) -> str:
+    known = {".js": "text/javascript; charset=utf-8", ".woff2": "font/woff2"}
+    guessed = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return known.get(path.suffix, guessed)
 
 
 @dataclass(frozen=True)
@@ -124,4 +182,5 @@ def _page_routes(app: FastAPI, settings: PageSettings) -> None:
 
     @app.post("/api/about")
     async def about() -> Response:
-        return answer({"version": __version__})
+        keys = [entry.to_dict() for entry in STANDARD_KEYS.values()]
+        return answer({"version": __version__, "keys": keys, "encodings": ENCODINGS})

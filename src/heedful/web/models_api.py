@@ -1,8 +1,9 @@
 """View 4, Models: runs and their live curves, and what a trained model does with a sentence.
 
-Every number comes from `heedful.training` and `heedful.model`. torch is imported only when the
-first question needs it. Dearer questions about a model (translations with beams and alignment,
-questions with confidence, heads sorted by what they do) are in `model_studies`.
+Every number comes from `heedful.training`, `heedful.model` and the studies. torch is imported only
+when the first question needs it. Expensive questions (translations with beams and alignment,
+questions with confidence, heads sorted by what they do) are worked on one after another, apart
+from the quick ones, and each has a limit that is told to whoever exceeds it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 from fastapi.responses import Response
@@ -19,9 +25,14 @@ from pydantic import Field, NonNegativeInt
 from heedful.errors import HeedfulError, InputError
 from heedful.records import plain
 from heedful.web.answers import Desk, Question, answer, error_parts, packed, packed_bytes
-from heedful.web.live_metrics import MetricsReader
-from heedful.web.sentences import Sentence, sentence
-from heedful.web.shelves import Shelves, id_of
+from heedful.web.shelves import Shelves
+
+if TYPE_CHECKING:
+    from heedful.model import Decoder
+    from heedful.studies.heads import Behaviour
+    from heedful.studies.knowledge.asker import Asker
+    from heedful.studies.translation import Translator
+    from heedful.tokenization import Tokenizer
 
 MOST_TOKENS = 1024
 """Tokens of a sentence whose attention is shown."""
@@ -83,8 +94,8 @@ def models_routes(desk: Desk, shelves: Shelves) -> APIRouter:
 
 
 def _runs(shelves: Shelves) -> dict[str, Any]:
-    found = shelves.runs()
-    if not found:  # without a run there is nothing that torch must be loaded for
+    runs = shelves.runs()
+    if not runs:  # without a run there is nothing that torch must be loaded for
         return {"folder": shelves.runs_folder.name, "runs": []}
     from heedful.training.runs import summary_of
 
@@ -92,7 +103,7 @@ def _runs(shelves: Shelves) -> dict[str, Any]:
         "folder": shelves.runs_folder.name,
         "runs": [
             {"id": identifier, "name": path.name, **_without_path(summary_of(path).to_dict())}
-            for identifier, path in found.items()
+            for identifier, path in runs.items()
         ],
     }
 
@@ -185,4 +196,278 @@ def _shown(tokenizer: Any, number: int) -> str:
     return text if text and "\ufffd" not in text else str(tokenizer.token(number))
 
 
-__all__ = ["id_of", "models_routes"]
+class Sentence(NamedTuple):
+    """What is read, and by whom."""
+
+    decoder: Decoder
+    tokenizer: Tokenizer
+    ids: tuple[int, ...]
+    source: tuple[int, int] | None
+    """With a translation: first position of the source, and the position after its last."""
+
+
+def sentence(shelves: Shelves, model: str, text: str, target: Sequence[int], most: int) -> Sentence:
+    """Return a sentence of at most so many tokens; `target` has the tokens of a translation."""
+    loaded = shelves.load(model)
+    tokenizer = loaded.tokenizer
+    if tokenizer is None:
+        raise InputError("model", "has no tokenizer", expected="a model that can read text")
+    source = None
+    if target:
+        path = shelves.path(model)
+        if not shelves.translates(path):
+            raise InputError("target", "was given", expected="only a translator reads one")
+        from heedful.studies.translation import TranslationFormat
+
+        written = TranslationFormat.read(path)
+        marks = written.marks(tokenizer)
+        prompt = marks.around(tokenizer.encode(written.written(text)))
+        source = (0 if marks.begin is None else 1, len(prompt) - 1)
+        if max(target) >= loaded.decoder.config.vocabulary:
+            raise InputError("target", "holds an unknown token", expected="tokens of this model")
+        # The last token of a translation is written, never read: a full context has one more.
+        ids = [*prompt, *target][: max(loaded.decoder.config.context, len(prompt))]
+    else:
+        opening = [] if tokenizer.begin is None else [tokenizer.begin]
+        ids = [*opening, *tokenizer.encode(text)]
+    most = min(most, loaded.decoder.config.context)
+    if not 1 <= len(ids) <= most:
+        raise InputError(
+            "text", f"has {len(ids)} tokens", expected=f"1 to {most} tokens were expected"
+        )
+    return Sentence(loaded.decoder, tokenizer, tuple(ids), source)
+
+
+METRICS_BYTES = 4_000_000
+"""Read at a time."""
+
+
+@dataclass
+class MetricsReader:
+    """Reads what was added to a metrics file since the last time."""
+
+    path: Path
+    _offset: int = 0
+    _file: tuple[int, int] = (0, 0)
+    _rest: bytes = field(default=b"", repr=False)
+
+    def read(self) -> tuple[list[dict[str, Any]], bool]:
+        """Return the new whole lines, and whether the file began anew."""
+        try:
+            status = self.path.stat()
+            anew = (status.st_dev, status.st_ino) != self._file or status.st_size < self._offset
+            if anew:
+                self._offset, self._rest = 0, b""
+                self._file = (status.st_dev, status.st_ino)
+            with self.path.open("rb") as file:
+                file.seek(self._offset)
+                content = file.read(METRICS_BYTES)
+        except FileNotFoundError:
+            return [], False
+        self._offset += len(content)
+        *lines, self._rest = (self._rest + content).split(b"\n")
+        return [line for line in map(_read_line, lines) if line is not None], anew
+
+
+def _read_line(line: bytes) -> dict[str, Any] | None:
+    try:
+        content = json.loads(line)
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) and isinstance(content.get("step"), int) else None
+
+
+MOST_BEAMS = 16
+MOST_WATCHED = 256
+"""Tokens of a sentence whose heads are sorted, and of a translation."""
+MOST_PARAMETERS = 60_000_000
+"""Of a model that reads a whole sample; a sentence may be read by any."""
+SHORTEST = 6
+"""Tokens of a sentence from which something can be said about heads."""
+KEPT = 2
+"""Translators and askers that stay in memory, of each."""
+
+Kept = TypeVar("Kept")
+
+
+class TranslateQuestion(Question):
+    """A sentence to translate."""
+
+    model: str = Field(max_length=64)
+    text: str = Field(min_length=1, max_length=2_000)
+    beam: int = Field(default=5, ge=1, le=MOST_BEAMS)
+    rank: int = Field(default=0, ge=0, lt=MOST_BEAMS)
+    """Which of the translations is aligned."""
+
+
+class AskQuestion(Question):
+    """A question to a model of the knowledge study."""
+
+    asker: str = Field(max_length=64)
+    text: str = Field(min_length=1, max_length=2_000)
+
+
+class BehaviourQuestion(Question):
+    """Which heads, and on what they are watched."""
+
+    model: str = Field(max_length=64)
+    on: Literal["sentence", "sample"] = "sentence"
+    text: str = Field(default="", max_length=20_000)
+    target: tuple[NonNegativeInt, ...] = Field(default=(), max_length=1_024)
+
+
+@dataclass
+class Opened:
+    """Translators and askers, opened when first needed; the last few stay."""
+
+    shelves: Shelves
+    _translators: OrderedDict[str, Translator] = field(default_factory=OrderedDict)
+    _askers: OrderedDict[str, Asker] = field(default_factory=OrderedDict)
+    _watched: OrderedDict[str, tuple[str, int, Behaviour]] = field(default_factory=OrderedDict)
+
+    def translator(self, model: str) -> Translator:
+        """Return a model as a translator, or say that it is none."""
+
+        def made() -> Translator:
+            path = self.shelves.path(model)
+            from heedful.studies.translation import TranslationFormat, Translator
+
+            if not self.shelves.translates(path):
+                raise InputError(
+                    "model",
+                    "was not trained on pairs",
+                    expected="a model that translates",
+                    way_out='train one with source = "phrasebook", or on files of pairs',
+                )
+            loaded = self.shelves.load(model)
+            if loaded.tokenizer is None:
+                raise InputError("model", "has no tokenizer", expected="a model that reads text")
+            return Translator(loaded.decoder, loaded.tokenizer, TranslationFormat.read(path))
+
+        return _kept(self._translators, model, made)
+
+    def asker(self, identifier: str) -> Asker:
+        """Return a model of the knowledge study."""
+
+        def made() -> Asker:
+            path = self.shelves.asker(identifier)
+            from heedful.studies.knowledge.asker import Asker
+
+            return Asker(path)
+
+        return _kept(self._askers, identifier, made)
+
+    def watched(self, model: str) -> tuple[str, int, Behaviour]:
+        """Return what a model read, its tokens, and what the heads did meanwhile."""
+        return _kept(self._watched, model, lambda: _on_sample(self.shelves, model))
+
+
+def studies_routes(shelves: Shelves) -> APIRouter:
+    """Return the routes of these questions."""
+    routes, desk, opened = APIRouter(prefix="/api/models"), Desk(workers=1), Opened(shelves)
+
+    @routes.post("/translate")
+    async def translate(question: TranslateQuestion) -> Response:
+        return await desk.answer(_translate, opened, question)
+
+    @routes.post("/ask")
+    async def ask(question: AskQuestion) -> Response:
+        return await desk.answer(_ask, opened, question)
+
+    @routes.post("/behaviour")
+    async def behaviour(question: BehaviourQuestion) -> Response:
+        return await desk.answer(_behaviour, opened, question)
+
+    return routes
+
+
+def _translate(opened: Opened, question: TranslateQuestion) -> dict[str, Any]:
+    """Return the translations of a sentence, best first, and the alignment of one of them."""
+    translator = opened.translator(question.model)
+    from heedful.studies.translation import align
+
+    found = next(
+        translator.translate(
+            [question.text], beam=question.beam, nbest=question.beam, max_tokens=MOST_WATCHED
+        )
+    )
+    if found.problem:
+        raise InputError("text", found.problem)
+    rank = min(question.rank, len(found.hypotheses) - 1)
+    return {
+        "languages": translator.format.languages,
+        "rank": max(rank, 0),
+        "translation": found,
+        "alignment": align(translator, found, rank) if rank >= 0 else None,
+    }
+
+
+def _ask(opened: Opened, question: AskQuestion) -> dict[str, Any]:
+    """Return the reply to one question."""
+    asker = opened.asker(question.asker)
+    return {"reply": asker.ask([question.text])[0]}
+
+
+def _behaviour(opened: Opened, question: BehaviourQuestion) -> dict[str, Any]:
+    """Return what every head does."""
+    if question.on == "sample":
+        name, tokens, seen = opened.watched(question.model)
+    else:
+        name, (tokens, seen) = "this sentence", _on_sentence(opened.shelves, question)
+    return {"on": question.on, "sample": name, "tokens": tokens, "behaviour": seen}
+
+
+def _on_sentence(shelves: Shelves, question: BehaviourQuestion) -> tuple[int, Behaviour]:
+    """Watch the heads on one sentence, and on a translation that follows it."""
+    read = sentence(shelves, question.model, question.text, question.target, MOST_WATCHED)
+    if len(read.ids) < SHORTEST:
+        raise InputError(
+            "text",
+            f"has {len(read.ids)} tokens",
+            expected=f"{SHORTEST} to {MOST_WATCHED} tokens show what heads do",
+        )
+    import torch
+
+    from heedful.studies.heads import Row
+    from heedful.studies.heads.behaviour import Watch
+
+    row, watch = Row(tokens=read.ids, source=read.source), Watch(read.decoder)
+    with torch.no_grad():
+        read.decoder.visit(row.tensor(), lambda layer, trace: watch.see(layer, trace, row))
+    return len(row.tokens), watch.behaviour()
+
+
+def _on_sample(shelves: Shelves, model: str) -> tuple[str, int, Behaviour]:
+    """Watch the heads of a small model on sentences of the phrasebook, and on random repeats."""
+    decoder = shelves.load(model).decoder
+    size = sum(weights.numel() for weights in decoder.parameters())
+    if size > MOST_PARAMETERS:
+        raise InputError(
+            "model",
+            f"has {size:,} parameters",
+            expected=f"the page reads samples with at most {MOST_PARAMETERS:,}",
+            way_out="watch it on a sentence, or run: heed study heads",
+        )
+    import torch
+
+    from heedful.studies.heads import Amount, open_subject
+    from heedful.studies.heads.behaviour import Watch, watch_repeats
+
+    amount = Amount(rows=2, tokens=MOST_WATCHED // 2, pairs=16)
+    subject = open_subject(shelves.path(model), amount=amount)
+    watch = Watch(subject.decoder)
+    with torch.no_grad():
+        for row in subject.sample.rows:
+            subject.decoder.visit(row.tensor(), partial(watch.see, row=row))
+    watch_repeats(subject.decoder, subject.sample, watch)
+    return subject.sample.name, subject.sample.tokens, watch.behaviour()
+
+
+def _kept(shelf: OrderedDict[str, Kept], name: str, make: Callable[[], Kept]) -> Kept:
+    """Return what is on a shelf, made if it is not; the longest unused goes."""
+    if name not in shelf:
+        shelf[name] = make()
+    shelf.move_to_end(name)
+    while len(shelf) > KEPT:
+        shelf.popitem(last=False)
+    return shelf[name]

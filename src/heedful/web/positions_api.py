@@ -14,7 +14,7 @@ from pydantic import Field
 
 from heedful.attention import attend, causal, permutation_equivariance
 from heedful.errors import InputError
-from heedful.positions import SchemeKind, positions_study, sinusoidal
+from heedful.positions import SCHEMES, SchemeKind, positions_study, sinusoidal
 from heedful.web.answers import Desk, Question, packed
 
 MOST_LENGTH, MOST_WIDTH, MOST_WORDS = 1024, 256, 12
@@ -22,6 +22,28 @@ DISTANCES_SHOWN = 192
 """Positions of the distance matrix, at most."""
 WORD_WIDTH = 16
 """Dimensions of the words in the sentence demonstration."""
+
+LABELS = {"alibi": "ALiBi", "learned": "learned, untrained"}
+"""What the page calls an encoding, where that is not its name."""
+FORMULAS = {
+    "sinusoidal": r"\Phi_{t,2i} = \sin\!\left(t\,b^{-2i/d}\right),\quad "
+    r"\Phi_{t,2i+1} = \cos\!\left(t\,b^{-2i/d}\right)",
+    "rotary": r"(x_a, x_b) \mapsto (x_a \cos t\omega_i - x_b \sin t\omega_i,\; "
+    r"x_a \sin t\omega_i + x_b \cos t\omega_i)",
+    "alibi": r"\text{score}(s, t) - m_h\,|s - t|,\quad m_h = 2^{-8h/H}",
+    "learned": r"\Phi_t = \text{row } t \text{ of a table}",
+    "none": r"\Phi_t = 0",
+}
+ENCODINGS = [
+    {
+        "name": kind,
+        "label": LABELS.get(kind, kind),
+        "formula": FORMULAS.get(kind, ""),
+        "has_base": "base" in scheme.model_fields,
+    }
+    for kind, scheme in SCHEMES.items()
+]
+"""Every encoding, as the page offers it."""
 
 # Proofs about distances set python-flint's precision, which all threads share.
 _one_at_a_time = threading.Lock()

@@ -11,8 +11,7 @@ from pathlib import Path
 import uvicorn
 
 from heedful.errors import InputError, RunError
-from heedful.web.app import PageSettings, create_app
-from heedful.web.assets import BuiltPage
+from heedful.web.app import BuiltPage, PageSettings, create_app
 from heedful.web.security import MOST_BYTES, Access
 
 ADDRESS = "127.0.0.1"
@@ -95,6 +94,3 @@ def _bound(port: int | None) -> socket.socket:
             continue
         return listening
     raise AssertionError("port 0 always gives a port")
-
-
-__all__ = ["DEFAULT_PORT", "serve"]
