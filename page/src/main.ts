@@ -5,6 +5,4 @@ import { mount } from 'svelte'
 import App from './App.svelte'
 import { loadAbout } from './lib/about'
 
-await loadAbout()
-
-export default mount(App, { target: document.getElementById('app')! })
+void loadAbout().then(() => mount(App, { target: document.getElementById('app')! }))

@@ -111,7 +111,7 @@ def test_a_refusal_in_a_process_of_its_own() -> None:
 def test_only_the_called_verb_is_loaded() -> None:
     code = (
         "import sys; from heedful.cli.main import build_app; build_app('doctor'); "
-        "print('heedful.cli.doctor' in sys.modules, 'heedful.cli.noise' in sys.modules)"
+        "print('heedful.cli.serve' in sys.modules, 'heedful.cli.attend' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "True False"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.cli.lines import MOST_BYTES, blocks_of_lines
+from heedful.cli.inputs import LINE_BYTES, blocks_of_lines
 from heedful.cli.main import main
 from heedful.studies.translation import Translator
 
@@ -197,5 +197,5 @@ def test_a_run_that_is_not_finished_translates_too(
 def test_a_line_is_cut_short_rather_than_kept_forever() -> None:
     chunk = b"x" * 700_000
     ((first,), (second,)) = blocks_of_lines([chunk, chunk, chunk, b"\nab"])
-    assert len(first) == MOST_BYTES
+    assert len(first) == LINE_BYTES
     assert second == "ab"

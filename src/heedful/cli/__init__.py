@@ -1,1 +1,1 @@
-"""The command line: one file a verb, heavy imports inside the command."""
+"""The command line: a file for a verb and its neighbours, heavy imports inside the command."""

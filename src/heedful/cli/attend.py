@@ -1,4 +1,4 @@
-"""`heed attend`: let a query read values through its keys."""
+"""`heed attend` and `heed noise`: attention itself, and what noisy keys do to it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from heedful.cli.inputs import KeysFlags, combined, read_values
+from heedful.cli.inputs import (
+    KeysFlags,
+    NoiseFlags,
+    ValuesFlag,
+    combination,
+    combined,
+    read_numbers,
+    read_values,
+)
 from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
 from heedful.errors import InputError
 
 DEFAULT_KEYS = KeysFlags()
+DEFAULT_NOISE = NoiseFlags()
 
 
 def attend_command(
@@ -28,9 +37,7 @@ def attend_command(
         str | None, Parameter(help='The query as a combination of keys, such as "0+1".')
     ] = None,
     beta: Annotated[float, Parameter(help="Scale of --toward.")] = 1.0,
-    values: Annotated[
-        str | None, Parameter(help="A file or JSON in place. [default: unit vectors, so c = α]")
-    ] = None,
+    values: ValuesFlag = None,
     causal: Annotated[
         bool, Parameter(negative="", help="Query t sees keys 0…t only (as many queries as keys).")
     ] = False,
@@ -82,7 +89,6 @@ def attend_command(
 
 def _queries(keys: Any, query: list[str] | None, toward: str | None, beta: float) -> Any:
     from heedful.arrays import float64, number_of
-    from heedful.data.arrays import looks_like_array, read_array
 
     if (query is None) == (toward is None):
         raise InputError(
@@ -94,6 +100,88 @@ def _queries(keys: Any, query: list[str] | None, toward: str | None, beta: float
     if toward is not None:
         return combined(keys, toward, number_of("--beta", beta), "--toward")
     assert query is not None
-    if len(query) == 1 and looks_like_array(query[0]):
-        return float64("--query", read_array(query[0], "--query"))
-    return float64("--query", [number_of("--query", number) for number in query])
+    return float64("--query", read_numbers(query, "--query"))
+
+
+def noise(
+    keys: KeysFlags = DEFAULT_KEYS,
+    around: NoiseFlags = DEFAULT_NOISE,
+    *,
+    heads: Annotated[
+        list[str],
+        Parameter(
+            consume_multiple=True,
+            json_list=False,
+            help='One query a head, as a combination of keys: "0+1", or "0" "1".',
+        ),
+    ] = ["0", "1"],  # noqa: B006
+    versus: Annotated[
+        list[str] | None,
+        Parameter(
+            consume_multiple=True,
+            json_list=False,
+            help="Other heads, shown side by side with the first ones.",
+        ),
+    ] = None,
+    beta: Annotated[float, Parameter(help="Scale of every query.")] = 50.0,
+    target: Annotated[
+        list[int] | None,
+        Parameter(
+            consume_multiple=True,
+            help="Keys whose average is wanted. [default: those the heads name]",
+        ),
+    ] = None,
+    radius: Annotated[
+        float, Parameter(help="A draw fails when c is farther than this from the target.")
+    ] = 0.1,
+    values: ValuesFlag = None,
+    draws: Annotated[int, Parameter(help="Draws of the sampler.")] = 10_000,
+    seed: Annotated[int, Parameter(help="Seed of the draws.")] = 0,
+    json: JsonFlag = False,
+    figure: FigurePath = None,
+) -> int:
+    """Show the distribution of α and c over draws of noisy keys k_i ~ N(μ_i, Σ_i).
+
+    The keys given are the means μ_i. Heads share the keys, and the layer's output is the
+    average of theirs. The exact answer comes from quadrature with a certified error where
+    few directions are noisy; the sampled one comes with standard errors, always.
+
+    Examples:
+
+        heed noise --n 10 --d 16 --noisy 0 --variance 0.5 --heads 0 1 --beta 50
+        heed noise --n 10 --d 16 --heads 0 1 --versus 0+1 --figure noise.svg
+        heed noise --keys means.npy --covariances sigma.npz --heads 0 1 --json
+    """
+    from heedful.arrays import indices, number_of
+    from heedful.attention import study_noise
+    from heedful.views.noise import NoiseComparison, noise_blocks, noise_figure
+
+    check_figure_path(figure)
+    means = keys.array()
+    settings = [("--heads", heads)] + ([("--versus", versus)] if versus is not None else [])
+    scaled = number_of("--beta", beta)
+    queries = [[combined(means, head, scaled, flag) for head in each] for flag, each in settings]
+    named = _named(heads, len(means)) if target is None else target
+    options = {
+        "values": read_values(values, len(means)),
+        "of": indices("--target", named, len(means)),
+        "radius": radius,
+        "draws": draws,
+        "seed": seed,
+        "scale": keys.scale_value(),
+    }
+    gaussian = around.around(means)
+    studies = [
+        study_noise(gaussian, rows, names=names, **options)
+        for rows, (_, names) in zip(queries, settings, strict=True)
+    ]
+    record = studies[0] if versus is None else NoiseComparison.of(*studies)
+    show(record, noise_blocks, json=json)
+    draw(record, figure, noise_figure)
+    return 0
+
+
+def _named(heads: list[str], count: int) -> list[int]:
+    """Return the keys that the heads look for: those with a positive share in some query."""
+    shares = [combination(head, count, "--heads") for head in heads]
+    return sorted({key for each in shares for key, share in each.items() if share > 0})

@@ -1,4 +1,4 @@
-"""`heed design`: queries, heads, or K, Q and V that do what you want, with a certificate."""
+"""`heed design` and `heed copyable`: queries, heads, or K, Q and V that do what you want."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from heedful.cli.inputs import KeysFlags, NoiseFlags, read_values
+from heedful.cli.inputs import (
+    KeysFlags,
+    NoiseFlags,
+    ValuesFlag,
+    read_numbers,
+    read_values,
+    scale_of,
+)
 from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
 from heedful.errors import InputError
 
@@ -107,7 +114,9 @@ def weights(
 
     check_figure_path(figure)
     rows = keys.array()
-    made = design_weights(rows, _numbers("--to", to), tolerance=tolerance, scale=keys.scale_value())
+    made = design_weights(
+        rows, read_numbers(to, "--to"), tolerance=tolerance, scale=keys.scale_value()
+    )
     return _answer(made, rows, json=json, figure=figure)
 
 
@@ -121,9 +130,7 @@ def heads(
     ] = [0, 1],  # noqa: B006
     heads: Annotated[int, Parameter(help="Number of heads.")] = 2,
     norm: Annotated[float, Parameter(help="Largest norm of a query.")] = 50.0,
-    values: Annotated[
-        str | None, Parameter(help="A file or JSON in place. [default: unit vectors, so c = α]")
-    ] = None,
+    values: ValuesFlag = None,
     curves: Annotated[
         bool, Parameter(help="Also follow the error over β and over the number of heads.")
     ] = False,
@@ -204,12 +211,11 @@ def kqv(
         heed design kqv --problem '{"x": [[1,0],[0,1]], "wanted": {"0": [0,1]}}'
         heed design kqv --problem problem.json --tolerance 0.001 --json
     """
-    from heedful.arrays import number_of
     from heedful.attention import design_kqv
     from heedful.views.sequence import sequence_blocks, sequence_figure
 
     check_figure_path(figure)
-    scale_value: Any = scale if scale == "sqrt_d" else number_of("--scale", scale)
+    scale_value = scale_of(scale)
     if problem is None:
         made = _four_vectors(form, norm, tolerance, scale_value)
     else:
@@ -258,15 +264,6 @@ def _impossible(kind: str, reason: str) -> int:
     return 2
 
 
-def _numbers(flag: str, texts: list[str]) -> Any:
-    from heedful.arrays import number_of
-    from heedful.data.arrays import looks_like_array, read_array
-
-    if len(texts) == 1 and looks_like_array(texts[0]):
-        return read_array(texts[0], flag)
-    return [number_of(flag, text) for text in texts]
-
-
 def _read_problem(source: str) -> tuple[Any, dict[int, Any]]:
     content = _problem_json(source)
     example = 'something like {"x": [[1, 0], [0, 1]], "wanted": {"1": [1, 0]}}'
@@ -307,3 +304,37 @@ def _problem_json(source: str) -> Any:
         raise InputError("--problem", f"is not valid JSON ({place}: {error.msg})") from None
     except RecursionError:
         raise InputError("--problem", "is nested too deeply") from None
+
+
+def copyable_command(
+    keys: KeysFlags = DEFAULT_KEYS,
+    *,
+    exact_margins: Annotated[
+        bool, Parameter(help="Solve for every margin exactly (slower) instead of bounds.")
+    ] = False,
+    workers: Annotated[int, Parameter(help="Processes that share the exact tests.")] = 1,
+    json: JsonFlag = False,
+    figure: FigurePath = None,
+) -> int:
+    """Tell which keys can be copied: those that are vertices of the keys' convex hull.
+
+    The same question asks which tokens an output layer can ever predict: give its matrix,
+    one row a token. The margin of a key is how far it sticks out of the hull of the others.
+
+    Examples:
+
+        heed copyable --keys grid --n 27 --d 3
+        heed copyable --keys gaussian --n 40 --d 2 --figure hull.svg
+        heed copyable --keys model.safetensors:lm_head.weight --workers 2 --json
+    """
+    from heedful.attention import copyable
+    from heedful.progress import meter
+    from heedful.views.attention import copyable_blocks, copyable_figure
+
+    check_figure_path(figure)
+    rows = keys.array()
+    with meter(f"testing {len(rows):,} keys") as step:
+        record = copyable(rows, exact_margins=exact_margins, workers=workers, progress=step)
+    show(record, copyable_blocks, json=json)
+    draw(record, figure, lambda found: copyable_figure(found, rows))
+    return 0

@@ -1,14 +1,19 @@
-"""Flags that several verbs share: the keys, their noise, values, and combinations of keys."""
+"""What verbs take in: flags for keys, noise and values, and lines as they arrive."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 from cyclopts import Parameter
 
 from heedful.errors import InputError
+
+ValuesFlag = Annotated[
+    str | None, Parameter(help="A file or JSON in place. [default: unit vectors, so c = α]")
+]
 
 
 @Parameter(name="*")
@@ -54,9 +59,7 @@ class KeysFlags:
 
     def scale_value(self) -> Any:
         """Return the scale as room `attention` takes it."""
-        from heedful.arrays import number_of
-
-        return self.scale if self.scale == "sqrt_d" else number_of("--scale", self.scale)
+        return scale_of(self.scale)
 
 
 @Parameter(name="*")
@@ -119,6 +122,23 @@ def _variance(flag: str, value: float) -> float:
     return variance
 
 
+def scale_of(text: str) -> Any:
+    """Return what --scale says: a number, or "sqrt_d"."""
+    from heedful.arrays import number_of
+
+    return text if text == "sqrt_d" else number_of("--scale", text)
+
+
+def read_numbers(texts: list[str], flag: str) -> Any:
+    """Return numbers written one by one, or the array that a file or JSON in place holds."""
+    from heedful.arrays import number_of
+    from heedful.data.arrays import looks_like_array, read_array
+
+    if len(texts) == 1 and looks_like_array(texts[0]):
+        return read_array(texts[0], flag)
+    return [number_of(flag, text) for text in texts]
+
+
 def read_values(source: str | None, count: int) -> Any:
     """Return the values that a flag names, or None for the unit vectors."""
     from heedful.arrays import matrix
@@ -172,3 +192,41 @@ def combined(keys: Any, text: str, beta: float, flag: str) -> Any:
     """Return β times a combination of keys, as a query."""
     coefficients = combination(text, len(keys), flag)
     return beta * sum(size * keys[key] for key, size in coefficients.items())
+
+
+LINE_BYTES = 1_000_000
+"""Bytes of one line that are kept."""
+BLOCK = 1 << 16
+BOM = b"\xef\xbb\xbf"
+
+
+def arriving(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield what a stream holds, without waiting for more than there is."""
+    read = getattr(stream, "read1", stream.read)
+    while block := read(BLOCK):
+        yield block
+
+
+def blocks_of_lines(chunks: Iterable[bytes]) -> Iterator[list[str]]:
+    """Yield the lines that each chunk completes, and at last the one without an end.
+
+    >>> list(blocks_of_lines([b"a\\nb", b"c\\r\\n\\n", b"d"]))
+    [['a'], ['bc', ''], ['d']]
+    """
+    tail, start = b"", True
+    for chunk in chunks:
+        *whole, rest = chunk.split(b"\n")
+        if whole:
+            whole[0] = (tail + whole[0])[:LINE_BYTES]
+            tail = rest[:LINE_BYTES]
+            yield [_text(line, start and place == 0) for place, line in enumerate(whole)]
+            start = False
+        else:
+            tail = (tail + rest)[:LINE_BYTES]
+    if tail and not (start and tail == BOM):
+        yield [_text(tail, start)]
+
+
+def _text(line: bytes, first: bool) -> str:
+    line = line.removeprefix(BOM) if first else line
+    return line.removesuffix(b"\r").decode("utf-8", errors="surrogateescape")

@@ -4,13 +4,18 @@ Verbs are registered by name and loaded when they are called, so that `heed --he
 no mathematics. Every error leaves here as one line on stderr and an exit code:
 
     0 done   1 a claim is refuted   2 bad input   3 the work failed   130/143 a signal
+
+The docstring of a command is its help page: what stands before `Examples:` is the description,
+what follows is shown below the parameters, line by line.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
+import textwrap
 from collections.abc import Sequence
 from types import FrameType
 from typing import Any, NamedTuple
@@ -18,7 +23,6 @@ from typing import Any, NamedTuple
 from cyclopts import App, CycloptsError, Parameter
 
 from heedful import __version__
-from heedful.cli.help_pages import describe, shown_default
 from heedful.errors import HeedfulError
 
 
@@ -35,25 +39,25 @@ VERBS = (
     Verb("serve", "serve:serve", "Open the page in your browser."),
     Verb("attend", "attend:attend_command", "Let a query read values through its keys."),
     Verb("design", "design:app", "Design a query, heads, or K, Q and V, with a certificate."),
-    Verb("noise", "noise:noise", "What noisy keys do to one head, and to several."),
-    Verb("copyable", "copyable:copyable_command", "Which keys can be copied at all."),
-    Verb("properties", "properties:properties", "What a layer does to the order of its inputs."),
-    Verb("positions", "positions:positions", "Position embeddings and what they promise."),
+    Verb("noise", "attend:noise", "What noisy keys do to one head, and to several."),
+    Verb("copyable", "design:copyable_command", "Which keys can be copied at all."),
+    Verb("properties", "order:properties", "What a layer does to the order of its inputs."),
+    Verb("positions", "order:positions", "Position embeddings and what they promise."),
     Verb(
         "check", "check:check", "Judge claims about attention: verdicts, counterexamples, repairs."
     ),
-    Verb("explain", "explain:explain", "Print the reasoning behind one verdict."),
+    Verb("explain", "check:explain", "Print the reasoning behind one verdict."),
     Verb("model", "model:app", "Look into, convert, verify or fetch weights."),
     Verb("data", "data:app", "Look into a corpus, or fetch a published one."),
     Verb("train", "train:train", "Train a decoder as a TOML file says."),
-    Verb("resume", "resume:resume", "Go on with a run where it stopped."),
-    Verb("runs", "runs:app", "List runs, or compare two."),
+    Verb("resume", "train:resume", "Go on with a run where it stopped."),
+    Verb("runs", "train:runs_app", "List runs, or compare two."),
     Verb("generate", "generate:generate", "Let a model continue a text."),
     Verb("study", "study:app", "Run a study: it ends in one record and one section."),
     Verb("translate", "translate:translate", "Translate texts, files or standard input."),
-    Verb("export", "export:export", "Write a trained model for other programs."),
+    Verb("export", "model:export", "Write a trained model for other programs."),
     Verb("ask", "ask:ask", 'Ask the model of a knowledge study: an answer, or "I don\'t know".'),
-    Verb("doctor", "doctor:doctor", "Show versions, threads, CPU features and optional parts."),
+    Verb("doctor", "serve:doctor", "Show versions, threads, CPU features and optional parts."),
 )
 
 EPILOGUE = """Examples:
@@ -153,6 +157,45 @@ def _verb_of(arguments: Sequence[str]) -> str:
     called = next((known for known in VERBS if arguments and known.name == arguments[0]), None)
     if called is None:
         return ""
-    is_group = called.target.endswith(":app")
+    is_group = called.target.endswith("app")
     inner = f"{arguments[1]} " if is_group and arguments[1:2] and arguments[1].isalpha() else ""
     return f"{called.name} {inner}"
+
+
+def describe(app: App) -> str:
+    """Give `app` and every command below it the help its docstring holds; return the examples."""
+    examples: list[str] = []
+    for name in app:
+        if not name.startswith("-"):
+            of_command = describe(app[name])
+            examples += of_command.splitlines()[:1]
+    if app.default_command is not None:
+        page = inspect.getdoc(app.default_command) or ""
+        text, _, shown = page.partition("\n\nExamples:\n")
+        app.help = _unwrapped(text)
+        examples = textwrap.dedent(shown.strip("\n")).splitlines()
+    if examples:
+        app.help_epilogue = "Examples:\n" + "\n".join(f"  {line}" for line in examples)
+    return "\n".join(examples)
+
+
+def shown_default(value: Any) -> str | None:
+    """Write a default as it would be typed; a switch that is off needs no words.
+
+    >>> shown_default(["0", "1"]), shown_default(50.0), shown_default(False)
+    ('0 1', '50', None)
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "on" if value else None
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value)) or None
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)
+
+
+def _unwrapped(text: str) -> str:
+    """Join the lines of each paragraph: the terminal decides where they break."""
+    return "\n\n".join(" ".join(part.split("\n")) for part in text.split("\n\n"))

@@ -1,4 +1,4 @@
-"""`heed serve`: the page in your browser."""
+"""`heed serve` and `heed doctor`: the page in your browser, and what is installed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+
+from heedful.cli.output import JsonFlag, show
 
 
 def serve(
@@ -44,4 +46,19 @@ def serve(
         begin(port=port, runs=runs, models=tuple(model or ()), browser=browser, ready=ready)
     except KeyboardInterrupt:  # how a server is meant to end
         print("Heedful has ended.", file=sys.stderr)
+    return 0
+
+
+def doctor(*, json: JsonFlag = False) -> int:
+    """Show versions, threads, CPU features and which optional parts are present.
+
+    Examples:
+
+        heed doctor
+        heed doctor --json
+    """
+    from heedful.machine import examine
+    from heedful.views.machine import installation_blocks
+
+    show(examine(), installation_blocks, json=json)
     return 0

@@ -1,4 +1,4 @@
-"""`heed train`: begin a training that a TOML file describes."""
+"""`heed train`, `heed resume` and `heed runs`: begin a training, go on with it, compare runs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from heedful.cli.output import JsonFlag, show
+from heedful.errors import InputError
 from heedful.progress import Meter, meter
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def train(
         torchrun --nproc-per-node 2 -m heedful train pairs.toml --folder runs/two --strategy ddp
     """
     from heedful.studies.text_training import prepare
-    from heedful.training import Hooks, resume
+    from heedful.training import Hooks
+    from heedful.training import resume as go_on
     from heedful.training import train as begin
     from heedful.training.config import read_values, with_changes
     from heedful.training.evaluation import held_out_loss
@@ -87,7 +89,7 @@ def train(
     with meter("starting") as show_progress:
         hooks = Hooks(evaluate=held_out_loss(made.held_out), report=told_to(show_progress))
         if again and (folder / "config.json").is_file():
-            result = resume(folder, made.batches, data=made.hashes, hooks=hooks, strategy=strategy)
+            result = go_on(folder, made.batches, data=made.hashes, hooks=hooks, strategy=strategy)
         else:
             result = begin(
                 made.config,
@@ -144,3 +146,86 @@ def _write_model(run: Path, checkpoint: Path, made: TextTraining) -> None:
 def told_to(show_progress: Meter) -> Report:
     """Return a hook that shows every step."""
     return lambda state: show_progress.tell(state.line, state.step / state.steps)
+
+
+def resume(
+    run: Annotated[Path, Parameter(help="Folder of the run, as heed runs lists it.")],
+    *,
+    strategy: StrategyFlag = "single",
+    json: JsonFlag = False,
+) -> int:
+    """Go on with a run from its newest whole checkpoint.
+
+    On the same machine, with the same threads, the weights at the end are bit for bit those of a
+    run that was never interrupted. Damaged checkpoints are skipped, and named. A run that is
+    finished stays as it is.
+
+    Examples:
+
+        heed resume runs/phrasebook
+    """
+    from heedful.studies.text_training import prepare
+    from heedful.training import Hooks
+    from heedful.training import resume as go_on
+    from heedful.training.evaluation import held_out_loss
+    from heedful.training.folder import RunFolder
+
+    settings = RunFolder(run).settings()
+    if "source" not in (settings.get("data") or {}):
+        raise InputError(
+            str(run),
+            "does not say where its data comes from: a study or a program began it",
+            way_out="start that again",
+        )
+    made = prepare(settings)
+    with meter("starting") as show_progress:
+        hooks = Hooks(evaluate=held_out_loss(made.held_out), report=told_to(show_progress))
+        result = go_on(run, made.batches, data=made.hashes, hooks=hooks, strategy=strategy)
+    return finish(result, made, json=json)
+
+
+RunPath = Annotated[Path, Parameter(help="Folder of a run.")]
+
+runs_app = App(
+    name="runs",
+    help="List runs, or compare two.",
+    help_format="plaintext",
+    result_action="return_value",
+)
+
+
+@runs_app.default
+def runs(
+    folder: Annotated[Path, Parameter(help="Where the runs are.")] = Path("runs"),
+    *,
+    json: JsonFlag = False,
+) -> int:
+    """List the runs in a folder: how far they are, their last loss and evaluation, their speed.
+
+    Examples:
+
+        heed runs
+        heed runs my-runs --json
+    """
+    from heedful.training import list_runs
+    from heedful.views.models import runs_blocks
+
+    show(list_runs(folder), runs_blocks, json=json)
+    return 0
+
+
+@runs_app.command
+def compare(first: RunPath, second: RunPath, *, json: JsonFlag = False) -> int:
+    """Show what differs between two runs: settings, data and machine, results.
+
+    Says at the end whether both came to the same weights.
+
+    Examples:
+
+        heed runs compare runs/adamw runs/muon
+    """
+    from heedful.training import compare_runs
+    from heedful.views.models import comparison_blocks
+
+    show(compare_runs(first, second), comparison_blocks, json=json)
+    return 0

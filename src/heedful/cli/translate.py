@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from cyclopts import Parameter
 
-from heedful.cli.lines import arriving, blocks_of_lines
+from heedful.cli.inputs import arriving, blocks_of_lines
 from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
 from heedful.errors import InputError, RunError
 from heedful.files import atomic_file
@@ -105,10 +105,10 @@ def translate(
     if texts:
         _show_texts(run, translator, list(work(_lines_of(texts))), settings, shown, figure)
         return 0
-    wishes = _Wishes(translator, shown, strict, search.nbest)
+    writer = _LineWriter(translator, shown, strict, search.nbest)
     with _opened(output) as target:
         for found in _streamed(file, work):
-            wishes.write(found, target)
+            writer.write(found, target)
     return 0
 
 
@@ -152,8 +152,8 @@ def _show_texts(
     show(record, partial(translation_blocks, scores=shown.scores), json=shown.json)
 
 
-class _Wishes:
-    """Writes the lines of a file or a stream as they were wished for."""
+class _LineWriter:
+    """Writes the translated lines of a file or a stream in the form the options ask for."""
 
     def __init__(self, translator: Translator, shown: ShowFlags, strict: bool, nbest: int) -> None:
         self.translator, self.shown, self.strict = translator, shown, strict
