@@ -1,4 +1,4 @@
-"""Templates of doing: somebody does something, gives, speaks, goes, or does it to oneself.
+"""Templates of doing: somebody does something, gives, speaks, goes; and clauses joined together.
 
 A template draws a sentence in both languages. `who` is the subject it must take; None draws one.
 """
@@ -15,10 +15,12 @@ from heedful.data.synthetic.phrasebook.choices import (
     NAMES,
     OWNERS,
     TENSES,
+    as_subject,
     destination,
     location,
     other_subject,
     place_to,
+    pronoun_for,
     some_negation,
     some_tense,
     some_verb,
@@ -35,6 +37,8 @@ from heedful.data.synthetic.phrasebook.clauses import (
     Phrase,
     Subject,
     at,
+    be,
+    clause,
     english_clause,
     english_tense,
     french_clause,
@@ -43,10 +47,12 @@ from heedful.data.synthetic.phrasebook.clauses import (
     timed,
     with_object,
 )
+from heedful.data.synthetic.phrasebook.descriptions import property_of_thing, quality
 from heedful.data.synthetic.phrasebook.french import present
 from heedful.data.synthetic.phrasebook.vocabulary import (
     ACTIVITIES,
     BY_LEMMA,
+    CHARACTER,
     CLASSES,
     GIVING,
     INTRANSITIVE,
@@ -55,9 +61,12 @@ from heedful.data.synthetic.phrasebook.vocabulary import (
     NOUNS,
     REFLEXIVE,
     SPEAKING,
+    STATE,
     VERBS,
+    Noun,
     Verb,
     Words,
+    adjectives_of,
     is_mass,
     verbs_for,
     word_pairs,
@@ -74,24 +83,12 @@ _EVENTS = word_pairs("people", "events")
 _ERRANDS: list[list[str]] = word_table("places")["errands"]
 _EARLY = (Words("tôt", "early"), Words("tard", "late"))
 _INDIRECT = (
-    ("me", "me"),
-    ("te", "you"),
-    ("lui", "him"),
-    ("nous", "us"),
-    ("vous", "you"),
-    ("leur", "them"),
-)
+    ("me", "me"), ("te", "you"), ("lui", "him"), ("nous", "us"), ("vous", "you"), ("leur", "them"),
+)  # fmt: skip
+_MODALS = ("pouvoir", "vouloir", "devoir")
 
 
-def other_tenses(
-    subject_: Subject, verb: Verb, tense: str, negation: str, rest: str
-) -> tuple[str, ...]:
-    """Return the same statement in the English tenses that fit the French one as well."""
-    if tense == "progressive":
-        return (english_clause(subject_, verb.english, "simple", rest, negation=negation),)
-    if tense == "past" and "s" not in verb.marks:
-        return (english_clause(subject_, verb.english, "perfect", rest, negation=negation),)
-    return ()
+# Somebody does something to something
 
 
 def transitive(draws: Draws, who: Subject | None = None) -> Draft:
@@ -99,25 +96,38 @@ def transitive(draws: Draws, who: Subject | None = None) -> Draft:
     who = who or subject(draws)
     verb = some_verb(draws, who)
     tense = some_tense(draws, verb)
-    return act(draws, who, verb, tense, some_negation(draws, tense))
-
-
-def act(draws: Draws, who: Subject, verb: Verb, tense: str, negation: str) -> Draft:
-    """Write a statement with a verb and its object."""
+    negation = some_negation(draws, tense)
     thing, noun = thing_done_to(draws, verb, who, negation)
-    in_english = english_tense(verb, tense, negation, False)
-    time = NO_WORDS if negation in ("jamais", "plus") else time_for(draws, in_english, 0.2)
-    rest = with_object(verb.english, thing.english)
-    english = english_clause(who, verb.english, in_english, rest, negation=negation)
-    french = french_clause(who, verb, tense, thing.french, negation=negation)
-    others = () if time.french else other_tenses(who, verb, in_english, negation, rest)
-    french, english = timed(french, english, time, draws.chance(0.4))
-    return Draft(french, english, combined(who, verb, noun.lemma, thing), others)
+    time = _some_time(draws, verb, tense, negation, 0.2)
+    others = () if time.french else _other_tenses(who, verb, tense, negation, thing.english)
+    said = clause(who, verb, tense, thing[:2], negation=negation)
+    combinations = _combined(who, verb, noun, thing)
+    return Draft(*timed(said, time, draws.chance(0.4)), combinations, others)
 
 
-def combined(who: Subject, verb: Verb, lemma: str, thing: Phrase) -> tuple[str, ...]:
+def _some_time(
+    draws: Draws, verb: Verb, tense: str, negation: str, probability: float, habit: float = 0.0
+) -> Words:
+    """Draw when: a habit of the present with probability `habit`, else a time that fits."""
+    if habit and tense == "present" and not negation and draws.chance(habit):
+        return draws.of(HABITS)
+    return time_for(draws, english_tense(verb, tense, negation), probability)
+
+
+def _other_tenses(
+    who: Subject, verb: Verb, tense: str, negation: str, rest: str
+) -> tuple[str, ...]:
+    """Return the same statement in the English tenses that fit the French one as well."""
+    in_english = english_tense(verb, tense, negation)
+    other = {"progressive": "simple", "past": "" if "s" in verb.marks else "perfect"}
+    if not other.get(in_english):
+        return ()
+    return (english_clause(who, verb.english, other[in_english], rest, negation=negation),)
+
+
+def _combined(who: Subject, verb: Verb, noun: Noun, thing: Phrase) -> tuple[str, ...]:
     """Return the combinations of a clause: verb+object, and what its phrases hold."""
-    return (*who.combinations, f"{verb.infinitive}+{lemma}", *thing.combinations)
+    return (*who.combinations, f"{verb.infinitive}+{noun.lemma}", *thing.combinations)
 
 
 def habit(draws: Draws, who: Subject | None = None) -> Draft:
@@ -127,36 +137,27 @@ def habit(draws: Draws, who: Subject | None = None) -> Draft:
     while "s" in verb.marks or verb.infinitive in _NO_HABIT:
         verb = some_verb(draws, who)
     thing, noun = thing_done_to(draws, verb, who, habitual=True)
-    rest = with_object(verb.english, thing.english)
     if "p" not in verb.marks and draws.chance(0.5):
         time = draws.of(HABITS)
-        french = french_clause(who, verb, "present", thing.french)
-        english = english_clause(who, verb.english, "simple", rest)
-        french, english = timed(french, english, time, draws.chance(0.4))
+        said = clause(who, verb, "present", thing[:2], english="simple")
+        said = timed(said, time, draws.chance(0.4))
     else:
         often = draws.of(FREQUENCIES)
-        french = french_clause(who, verb, "present", thing.french, adverb=often.french)
-        english = english_clause(who, verb.english, "simple", rest, adverb=often.english)
-    return Draft(french, english, combined(who, verb, noun.lemma, thing))
+        said = clause(who, verb, "present", thing[:2], english="simple", adverb=often)
+    return Draft(*said, _combined(who, verb, noun, thing))
 
 
 def nothing(draws: Draws, who: Subject | None = None) -> Draft:
     """Somebody does it to nothing and to nobody."""
     who = who or subject(draws)
     if draws.chance(0.6):
-        verb = VERBS[draws.of(_TO_NOTHING)]
-        negation, thing = "rien", "anything"
+        verb, negation, thing = VERBS[draws.of(_TO_NOTHING)], "rien", "anything"
     else:
-        verb = VERBS[draws.of(_TO_NOBODY)]
-        negation, thing = "personne", "anyone"
+        verb, negation, thing = VERBS[draws.of(_TO_NOBODY)], "personne", "anyone"
     tense = some_tense(draws, verb)
-    in_english = english_tense(verb, tense, negation, False)
-    rest = with_object(verb.english, thing)
-    time = time_for(draws, in_english, 0.5)
-    french = french_clause(who, verb, tense, negation=negation)
-    english = english_clause(who, verb.english, in_english, rest, negation=negation)
-    french, english = timed(french, english, time, draws.chance(0.4))
-    return Draft(french, english, who.combinations)
+    time = time_for(draws, english_tense(verb, tense, negation), 0.5)
+    said = clause(who, verb, tense, ("", thing), negation=negation)
+    return Draft(*timed(said, time, draws.chance(0.4)), who.combinations)
 
 
 def modal(draws: Draws, who: Subject | None = None) -> Draft:
@@ -165,17 +166,16 @@ def modal(draws: Draws, who: Subject | None = None) -> Draft:
     verb = some_verb(draws, who)
     while verb.marks:
         verb = some_verb(draws, who)
-    tense = draws.of(("pouvoir", "vouloir", "devoir"))
+    tense = draws.of(_MODALS)
     negation = "pas" if draws.chance(0.25) else ""
     thing, noun = thing_done_to(draws, verb, who, negation)
-    rest = with_object(verb.english, thing.english)
-    french = french_clause(who, verb, tense, thing.french, negation=negation)
-    english = english_clause(who, verb.english, tense, rest, negation=negation)
     others: tuple[str, ...] = ()
     if tense == "devoir" and not negation:
         has = "has to" if who.agreement == "third" else "have to"
+        rest = with_object(verb.english, thing.english)
         others = (joined(who.english, has, verb.english.base, rest),)
-    return Draft(french, english, combined(who, verb, noun.lemma, thing), others)
+    said = clause(who, verb, tense, thing[:2], negation=negation)
+    return Draft(*said, _combined(who, verb, noun, thing), others)
 
 
 def clitic(draws: Draws, who: Subject | None = None) -> Draft:
@@ -195,11 +195,12 @@ def clitic(draws: Draws, who: Subject | None = None) -> Draft:
     agree = Agreement(noun.gender, plural)
     french = french_clause(who, verb, tense, negation=negation, clitic=pronoun, agree=agree)
     rest = with_object(verb.english, "them" if plural else "it", pronoun=True)
-    english = english_clause(who, verb.english, tense, rest, negation=negation)
+    # The particle is in the rest already: take it off.
+    bare = verb.english._replace(particle="")
+    english = english_clause(who, bare, tense, rest, negation=negation)
     be_french, be_english = ("sont", "are") if plural else ("est", "is")
-    question = f"où {be_french} {phrase.french} ? "
     return Draft(
-        question + french[0].upper() + french[1:],
+        f"où {be_french} {phrase.french} ? {french[0].upper()}{french[1:]}",
         f"where {be_english} {phrase.english}? {english[0].upper()}{english[1:]}",
         (*who.combinations, f"{verb.infinitive}+{noun.lemma}"),
     )
@@ -212,11 +213,10 @@ def just(draws: Draws, who: Subject | None = None) -> Draft:
     while "s" in verb.marks:
         verb = some_verb(draws, who)
     thing, noun = thing_done_to(draws, verb, who)
-    rest = with_object(verb.english, thing.english)
     helper = present("venir", who.person)
     french = f"{who.french} {helper} de {verb.infinitive} {thing.french}"
-    english = english_clause(who, verb.english, "perfect", rest, adverb="just")
-    return Draft(french, english, combined(who, verb, noun.lemma, thing))
+    english = english_clause(who, verb.english, "perfect", thing.english, adverb="just")
+    return Draft(french, english, _combined(who, verb, noun, thing))
 
 
 def before_and_now(draws: Draws, who: Subject | None = None) -> Draft:
@@ -227,18 +227,16 @@ def before_and_now(draws: Draws, who: Subject | None = None) -> Draft:
         verb = draws.of(ACTIVITIES)
         while verb.after.startswith("un"):
             verb = draws.of(ACTIVITIES)
-        rest, thing, combinations = verb.english.particle, "", who.combinations
+        rest, combinations = NO_WORDS, who.combinations
     else:
         verb = VERBS[draws.of(_FORMERLY)]
         noun = draws.of(verb.objects)
         kind = "generic" if "g" in verb.marks else "indefinite"
         phrase = noun_phrase(noun, kind, plural=not is_mass(noun))
-        rest, thing = phrase.bare or phrase.english, phrase.french
-        combinations = combined(who, verb, noun.lemma, phrase)
-    french = french_clause(who, verb, "imperfect", thing)
-    english = english_clause(who, verb.english, "used", rest)
-    french, english = timed(french, english, time, True)
-    return Draft(french, english, combinations)
+        rest = Words(phrase.french, phrase.bare or phrase.english)
+        combinations = _combined(who, verb, noun, phrase)
+    said = clause(who, verb, "imperfect", rest, english="used")
+    return Draft(*timed(said, time, True), combinations)
 
 
 def interrupted(draws: Draws, who: Subject | None = None) -> Draft:
@@ -247,22 +245,20 @@ def interrupted(draws: Draws, who: Subject | None = None) -> Draft:
     verb = draws.of(INTRANSITIVE) if draws.chance(0.3) else some_verb(draws, who)
     while "s" in verb.marks or "p" in verb.marks:
         verb = some_verb(draws, who)
+    rest, combinations = NO_WORDS, who.combinations
     if verb.objects:
         thing, noun = thing_done_to(draws, verb, who, adjective=0.15)
-        rest, object_ = with_object(verb.english, thing.english), thing.french
-        combinations = combined(who, verb, noun.lemma, thing)
-    else:
-        rest, object_, combinations = "", "", who.combinations
+        rest, combinations = Words(*thing[:2]), _combined(who, verb, noun, thing)
     if draws.chance(0.6):
         other = other_subject(draws, who)
-        event = french_clause(other, MOVING[1], "past")
-        happened = english_clause(other, MOVING[1].english, "past")
+        event = clause(other, MOVING[1], "past")
         combinations += other.combinations
     else:
-        event, happened = draws.of(_EVENTS)
-    french = f"{french_clause(who, verb, 'imperfect', object_)} quand {event}"
-    english = f"{english_clause(who, verb.english, 'was', rest)} when {happened}"
-    return Draft(french, english, combinations)
+        event = draws.of(_EVENTS)
+    said = clause(who, verb, "imperfect", rest, english="was")
+    return Draft(
+        f"{said.french} quand {event.french}", f"{said.english} when {event.english}", combinations
+    )
 
 
 # To somebody, somewhere, and oneself
@@ -279,16 +275,13 @@ def dative(draws: Draws, who: Subject | None = None) -> Draft:
     noun = draws.of(NOUNS["small"] if draws.chance(0.7) else NOUNS["text"])
     kind = "definite" if verb.infinitive == "rendre" else draws.of(("indefinite", "definite"))
     thing = noun_phrase(noun, kind, plural=kind == "definite" and draws.chance(0.2))
-    in_english = english_tense(verb, tense, "", False)
-    given = with_object(verb.english, thing.english)
-    french = french_clause(who, verb, tense, f"{thing.french} {at(to.french)}")
-    english = english_clause(who, verb.english, in_english, f"{given} to {to.english}")
+    rest = (f"{thing.french} {at(to.french)}", f"{thing.english} to {to.english}")
     others: tuple[str, ...] = ()
     if not verb.english.particle:
         turned = f"{to.english} {thing.english}"
-        others = (english_clause(who, verb.english, in_english, turned),)
+        others = (english_clause(who, verb.english, english_tense(verb, tense), turned),)
     combinations = (*who.combinations, *to.combinations, f"{verb.infinitive}+{noun.lemma}")
-    return Draft(french, english, combinations, others)
+    return Draft(*clause(who, verb, tense, rest), combinations, others)
 
 
 def dative_clitic(draws: Draws, who: Subject | None = None) -> Draft:
@@ -305,16 +298,20 @@ def dative_clitic(draws: Draws, who: Subject | None = None) -> Draft:
     noun = draws.of(NOUNS["small"] if draws.chance(0.7) else NOUNS["text"])
     kind = draws.of(("definite", "demonstrative") if negation else ("indefinite", "definite"))
     thing = noun_phrase(noun, kind)
-    in_english = english_tense(verb, tense, "", False)
     french = french_clause(who, verb, tense, thing.french, negation=negation, clitic=pronoun)
-    english = english_clause(
-        who, verb.english, in_english, f"{english_pronoun} {thing.english}", negation=negation
+    # `lui` is him and her.
+    english, *others = (
+        english_clause(
+            who,
+            verb.english,
+            english_tense(verb, tense),
+            f"{to} {thing.english}",
+            negation=negation,
+        )
+        for to in ((english_pronoun, "her") if pronoun == "lui" else (english_pronoun,))
     )
-    others: tuple[str, ...] = ()
-    if pronoun == "lui":
-        turned = f"her {thing.english}"
-        others = (english_clause(who, verb.english, in_english, turned, negation=negation),)
-    return Draft(french, english, (*who.combinations, f"{verb.infinitive}+{noun.lemma}"), others)
+    combinations = (*who.combinations, f"{verb.infinitive}+{noun.lemma}")
+    return Draft(french, english, combinations, tuple(others))
 
 
 def speaking(draws: Draws, who: Subject | None = None) -> Draft:
@@ -326,15 +323,9 @@ def speaking(draws: Draws, who: Subject | None = None) -> Draft:
         to = third_person(draws)
     tense = "present" if "s" in verb.marks else draws.of(TENSES)
     negation = some_negation(draws, tense)
-    in_english = english_tense(verb, tense, negation, False)
-    time = NO_WORDS if negation in ("jamais", "plus") else time_for(draws, in_english, 0.3)
-    if "s" in verb.marks:
-        time = NO_WORDS
-    rest = with_object(verb.english, to.english)
-    french = french_clause(who, verb, tense, at(to.french), negation=negation)
-    english = english_clause(who, verb.english, in_english, rest, negation=negation)
-    french, english = timed(french, english, time, draws.chance(0.4))
-    return Draft(french, english, who.combinations + to.combinations)
+    time = _some_time(draws, verb, tense, negation, 0.3)
+    said = clause(who, verb, tense, (at(to.french), to.english), negation=negation)
+    return Draft(*timed(said, time, draws.chance(0.4)), who.combinations + to.combinations)
 
 
 def intransitive(draws: Draws, who: Subject | None = None) -> Draft:
@@ -343,36 +334,25 @@ def intransitive(draws: Draws, who: Subject | None = None) -> Draft:
     verb = draws.of(INTRANSITIVE)
     tense = draws.of(TENSES)
     negation = some_negation(draws, tense)
-    in_english = english_tense(verb, tense, negation, False)
     place = location(draws) if verb.infinitive == "voyager" else spot_for(draws, verb.infinitive)
-    time = NO_WORDS if negation in ("jamais", "plus") else time_for(draws, in_english, 0.3)
-    french = french_clause(who, verb, tense, place.french, negation=negation)
-    english = english_clause(who, verb.english, in_english, place.english, negation=negation)
-    others = () if time.french else other_tenses(who, verb, in_english, negation, place.english)
-    french, english = timed(french, english, time, draws.chance(0.4))
-    return Draft(french, english, who.combinations, others)
+    time = _some_time(draws, verb, tense, negation, 0.3)
+    others = () if time.french else _other_tenses(who, verb, tense, negation, place.english)
+    said = clause(who, verb, tense, place, negation=negation)
+    return Draft(*timed(said, time, draws.chance(0.4)), who.combinations, others)
 
 
 def activity(draws: Draws, who: Subject | None = None) -> Draft:
     """Somebody plays cards, does the shopping or has breakfast."""
     who = who or subject(draws)
     verb = draws.of(ACTIVITIES)
-    tense = draws.of(("present", "past", "near", "pouvoir", "vouloir", "devoir"))
+    tense = draws.of(("present", "past", "near", *_MODALS))
     # The partitive of `du vélo` would have to change after a negation.
-    negation = (
-        "" if verb.after.startswith(("du ", "de ", "un")) else some_negation(draws, tense, 0.2)
-    )
-    habitual = tense == "present" and not negation and draws.chance(0.5)
-    in_english = english_tense(verb, tense, negation, habitual)
-    time = draws.of(HABITS) if habitual else time_for(draws, in_english, 0.5)
-    if negation in ("jamais", "plus"):
-        time = NO_WORDS
-    french = french_clause(who, verb, tense, negation=negation)
-    english = english_clause(
-        who, verb.english, in_english, verb.english.particle, negation=negation
-    )
-    french, english = timed(french, english, time, draws.chance(0.4))
-    return Draft(french, english, who.combinations)
+    fixed = verb.after.startswith(("du ", "de ", "un"))
+    negation = "" if fixed else some_negation(draws, tense, 0.2)
+    time = _some_time(draws, verb, tense, negation, 0.5, habit=0.5)
+    english = "simple" if time in HABITS else ""
+    said = clause(who, verb, tense, negation=negation, english=english)
+    return Draft(*timed(said, time, draws.chance(0.4)), who.combinations)
 
 
 def moving(draws: Draws, who: Subject | None = None) -> Draft:
@@ -387,35 +367,30 @@ def moving(draws: Draws, who: Subject | None = None) -> Draft:
     place = destination(draws) if goes else location(draws)
     if verb.infinitive == "revenir":
         place = NO_WORDS
-    in_english = english_tense(verb, tense, negation, False)
+    in_english = english_tense(verb, tense, negation)
     time = time_for(draws, in_english, 1.0 if verb.infinitive == "revenir" else 0.3)
     if not time.french and draws.chance(0.2):
         time = draws.of({"past": LONG_AGO, "near": LATER}.get(tense, (time,)))
     if in_english == "progressive":
         time = Words("demain", "tomorrow")
-    french = french_clause(who, verb, tense, place.french, negation=negation)
-    rest = joined(verb.english.particle, place.english)
-    english = english_clause(who, verb.english, in_english, rest, negation=negation)
-    french, english = timed(french, english, time, draws.chance(0.4))
-    return Draft(french, english, who.combinations)
+    said = clause(who, verb, tense, place, negation=negation)
+    return Draft(*timed(said, time, draws.chance(0.4)), who.combinations)
 
 
 def purpose(draws: Draws, who: Subject | None = None) -> Draft:
     """Somebody goes somewhere to do something."""
     who = who or subject(draws)
     where, infinitive, classes = draws.of(_ERRANDS)
-    verb, go = VERBS[infinitive], MOVING[0]
-    nouns = [noun for name in classes.split() for noun in NOUNS[name]]
-    noun = draws.of(nouns)
+    verb = VERBS[infinitive]
+    noun = draws.of([noun for name in classes.split() for noun in NOUNS[name]])
     plural = draws.chance(0.4) and not {"staple", "drink"} & CLASSES[noun.lemma]
     thing = noun_phrase(noun, "indefinite", plural=plural)
     tense = draws.of(("present", "past"))
     place = place_to(BY_LEMMA[where])
-    in_english = english_tense(go, tense, "", False)
     aim = joined("to", verb.english.base, with_object(verb.english, thing.english))
-    french = french_clause(who, go, tense, f"{place.french} pour {infinitive} {thing.french}")
-    english = english_clause(who, go.english, in_english, f"{place.english} {aim}")
-    return Draft(french, english, (*who.combinations, f"{infinitive}+{noun.lemma}"))
+    rest = (f"{place.french} pour {infinitive} {thing.french}", f"{place.english} {aim}")
+    combinations = (*who.combinations, f"{infinitive}+{noun.lemma}")
+    return Draft(*clause(who, MOVING[0], tense, rest), combinations)
 
 
 def reflexive(draws: Draws, who: Subject | None = None) -> Draft:
@@ -424,14 +399,187 @@ def reflexive(draws: Draws, who: Subject | None = None) -> Draft:
     verb = draws.of(REFLEXIVE)
     tense = draws.of(MOMENTS) if "p" in verb.marks else draws.of(TENSES)
     negation = some_negation(draws, tense, 0.2)
-    habitual = tense == "present" and not negation and draws.chance(0.6)
-    in_english = english_tense(verb, tense, negation, habitual)
-    time = draws.of(HABITS) if habitual else time_for(draws, in_english, 0.6)
-    if negation in ("jamais", "plus"):
-        time = NO_WORDS
+    time = _some_time(draws, verb, tense, negation, 0.6, habit=0.6)
+    english = "simple" if time in HABITS else ""
     early = draws.of(_EARLY) if verb in REFLEXIVE[:3] else NO_WORDS
-    rest = joined(verb.english.particle, early.english)
-    french = french_clause(who, verb, tense, early.french, negation=negation)
-    english = english_clause(who, verb.english, in_english, rest, negation=negation)
-    french, english = timed(french, english, time, draws.chance(0.4))
-    return Draft(french, english, who.combinations)
+    said = clause(who, verb, tense, early, negation=negation, english=english)
+    return Draft(*timed(said, time, draws.chance(0.4)), who.combinations)
+
+
+# Joined clauses: relative clauses, reasons, conditions, and what people think
+
+_DONE_BEFORE = verbs_for("done_before")
+_LIVED: list[list[str]] = word_table("places")["lived_in"]
+_SLEPT_IN = tuple(BY_LEMMA[lemma] for lemma in ("chambre", "salon", "grenier", "jardin"))
+_CLAUSES = (transitive, intransitive, activity, reflexive, quality, moving)
+_REASONS = frozenset(word_table("people")["reasons"])
+_WEATHER = word_pairs("weather", "condition")
+
+
+def relative_subject(draws: Draws, who: Subject | None = None) -> Draft:
+    """The woman who is singing in the garden is my aunt (qui)."""
+    noun, plural = draws.of(NOUNS["person"]), draws.chance(0.25)
+    person = as_subject(noun_phrase(noun, "definite", plural=plural))
+    combinations: tuple[str, ...] = ()
+    if draws.chance(0.4):
+        verb = draws.of(INTRANSITIVE)
+        if verb.infinitive == "voyager":
+            verb = INTRANSITIVE[0]
+        rest = spot_for(draws, verb.infinitive)
+    else:
+        verb = some_verb(draws, person)
+        while "p" in verb.marks or "g" in verb.marks:
+            verb = some_verb(draws, person)
+        thing, object_ = thing_done_to(draws, verb, person, adjective=0.15)
+        rest = Words(*thing[:2])
+        combinations = (f"{verb.infinitive}+{object_.lemma}", *thing.combinations)
+    said = clause(person, verb, "present", rest)
+    is_ = present("être", person.person)
+    french = said.french.replace(person.french, f"{person.french} qui", 1)
+    english = said.english.replace(person.english, f"{person.english} who", 1)
+    if draws.chance(0.5):
+        kin = [one for one in NOUNS["kin"] if one.gender == noun.gender]
+        owner = draws.of(OWNERS)
+        end = Words(*noun_phrase(draws.of(kin), "possessive", plural=plural, owner=owner)[:2])
+    else:
+        trait = draws.of(CHARACTER if draws.chance(0.5) else STATE)
+        end = Words(trait.form(noun.gender, plural), trait.english)
+        combinations = (*combinations, f"{noun.lemma}+{trait.lemma}")
+    return Draft(
+        f"{french} {is_} {end.french}", f"{english} {be(person)} {end.english}", combinations
+    )
+
+
+def relative_object(draws: Draws, who: Subject | None = None) -> Draft:
+    """The dress that Marie bought is red (que; the participle agrees with the dress)."""
+    who = who or subject(draws)
+    verb = VERBS[draws.of(_DONE_BEFORE)]
+    fitting = [noun for noun in verb.objects if adjectives_of(noun, "after")]
+    fitting = [noun for noun in fitting if {"person", "kin"}.isdisjoint(CLASSES[noun.lemma])]
+    noun = draws.of(fitting)
+    plural = "pair" in CLASSES[noun.lemma] or draws.chance(0.2)
+    thing = as_subject(noun_phrase(noun, "definite", plural=plural))
+    tense = draws.of(("past", "present", "near")) if "p" not in verb.marks else "past"
+    inner = french_clause(who, verb, tense, agree=Agreement(noun.gender, plural))
+    spoken = english_clause(who, verb.english, english_tense(verb, tense))
+    trait = draws.of(adjectives_of(noun, "after"))
+    is_ = present("être", thing.person)
+    french = f"{thing.french} que {inner} {is_} {trait.form(noun.gender, plural)}"
+    english, other = (
+        f"{thing.english} {that}{spoken} {be(thing)} {trait.english}" for that in ("that ", "")
+    )
+    combinations = (f"{verb.infinitive}+{noun.lemma}", f"{noun.lemma}+{trait.lemma}")
+    return Draft(french, english, who.combinations + combinations, (other,))
+
+
+def relative_place(draws: Draws, who: Subject | None = None) -> Draft:
+    """The town where I live is quiet (où)."""
+    who = who or subject(draws)
+    noun, french, english = draws.of(_LIVED)
+    places = _SLEPT_IN if noun == "room" else NOUNS[noun]
+    place = draws.of([one for one in places if adjectives_of(one, "after")])
+    thing = as_subject(noun_phrase(place, "definite"))
+    trait = draws.of(adjectives_of(place, "after"))
+    does = english + "s" * (who.agreement == "third")
+    form = present(french, who.person)
+    return Draft(
+        f"{thing.french} où {who.french} {form} est {trait.form(place.gender, False)}",
+        f"{thing.english} where {who.english} {does} is {trait.english}",
+        (*who.combinations, f"{place.lemma}+{trait.lemma}"),
+    )
+
+
+def think_that(draws: Draws, who: Subject | None = None) -> Draft:
+    """I think that Paul is tired; she knows that the museum is closed."""
+    who = who or subject(draws)
+    infinitive, english = draws.of(
+        (("penser", "think"), ("savoir", "know"), ("croire", "believe"), ("dire", "say"))
+    )
+    inner = draws.of((quality, property_of_thing, moving, intransitive))(
+        draws, None if draws.chance(0.5) else other_subject(draws, who)
+    )
+    while "," in inner.french:
+        inner = property_of_thing(draws)
+    says = english + "s" * (who.agreement == "third")
+    return Draft(
+        f"{who.french} {present(infinitive, who.person)} que {inner.french}",
+        f"{who.english} {says} that {inner.english}",
+        who.combinations + inner.combinations,
+        (f"{who.english} {says} {inner.english}",),
+    )
+
+
+def two_clauses(draws: Draws, who: Subject | None = None) -> Draft:
+    """Marie is reading a book and Paul is sleeping; I am tired but …"""
+    first_subject = who or subject(draws)
+    second_subject = other_subject(draws, first_subject)
+    first = draws.of(_CLAUSES)(draws, first_subject)
+    second = draws.of(_CLAUSES)(draws, second_subject)
+    word, english = draws.of((("et", "and"), ("mais", "but"), ("mais", "but"), ("et", "and")))
+    return _linked(first, second, f" {word} ", f" {english} ", draws)
+
+
+def because(draws: Draws, who: Subject | None = None) -> Draft:
+    """Somebody stays at home because they are ill."""
+    who = who or subject(draws)
+    first = draws.of((_staying, _resting))(draws, who)
+    again = who if who.pronoun else pronoun_for(who)
+    reason = draws.of(STATE[2:])
+    while reason.english not in _REASONS:
+        reason = draws.of(STATE)
+    is_, form = present("être", who.person), reason.form(who.gender, who.plural)
+    return Draft(
+        f"{first.french} parce que {again.french} {is_} {form}",
+        f"{first.english} because {again.english} {be(who)} {reason.english}",
+        (*who.combinations, *((f"{who.lemma}+{reason.lemma}",) if who.lemma else ())),
+    )
+
+
+def _staying(draws: Draws, who: Subject) -> Words:
+    return clause(who, MOVING[2], "present", ("à la maison", "at home"))
+
+
+def _resting(draws: Draws, who: Subject) -> Words:
+    verb = draws.of(ACTIVITIES[:14])
+    if verb.after.startswith(("du ", "de ")):
+        verb = ACTIVITIES[0]
+    return clause(who, verb, "vouloir", negation="pas")
+
+
+def condition(draws: Draws, who: Subject | None = None) -> Draft:
+    """If it rains, we stay at home; when it is hot, they swim in the lake."""
+    who = who or subject(draws)
+    word, english = draws.of((("si", "if"), ("quand", "when")))
+    weather = draws.of(_WEATHER)
+    combinations = who.combinations
+    if draws.chance(0.5):
+        verb = draws.of(INTRANSITIVE[:-1])
+        place = spot_for(draws, verb.infinitive)
+        rest = NO_WORDS if verb.infinitive == "voyager" else place
+    else:
+        verb = some_verb(draws, who)
+        while "s" in verb.marks or "p" in verb.marks:
+            verb = some_verb(draws, who)
+        thing, noun = thing_done_to(draws, verb, who, adjective=0.1, habitual=True)
+        rest, combinations = Words(*thing[:2]), _combined(who, verb, noun, thing)
+    said = clause(who, verb, "present", rest, english="simple")
+    when = Words(f"{word} {weather.french}", f"{english} {weather.english}")
+    return Draft(*timed(said, when, draws.chance(0.6)), combinations)
+
+
+def three_clauses(draws: Draws, who: Subject | None = None) -> Draft:
+    """A long sentence: a condition or a thought, and what somebody else does."""
+    first = draws.of((condition, because, relative_object, relative_subject, think_that))(draws)
+    second = draws.of((*_CLAUSES, relative_object, relative_place))(draws, None)
+    word, english = draws.of(((", mais ", ", but "), (", et ", ", and ")))
+    return _linked(first, second, word, english, draws)
+
+
+def _linked(first: Draft, second: Draft, word: str, english: str, draws: Draws) -> Draft:
+    while "," in second.french:
+        second = draws.of((quality, intransitive, activity))(draws, None)
+    return Draft(
+        first.french + word + second.french,
+        first.english + english + second.english,
+        first.combinations + second.combinations,
+    )

@@ -23,7 +23,14 @@ from heedful.data.synthetic.phrasebook.french import (
     present,
     sentence,
 )
-from heedful.data.synthetic.phrasebook.vocabulary import Adjective, Noun, Verb, Words, is_mass
+from heedful.data.synthetic.phrasebook.vocabulary import (
+    NO_WORDS,
+    Adjective,
+    Noun,
+    Verb,
+    Words,
+    is_mass,
+)
 
 _POSSESSIVES = (
     ("mon", "ma", "mes"),
@@ -322,7 +329,7 @@ def hyphenated(form: str, pronoun: str) -> str:
     return f"{form}{link}{pronoun}"
 
 
-def english_tense(verb: Verb, tense: str, negation: str, habitual: bool) -> str:
+def english_tense(verb: Verb, tense: str, negation: str = "", habitual: bool = False) -> str:
     """Return the English tense for a French one."""
     if tense == "present":
         simple = "s" in verb.marks or habitual or negation in ("jamais", "plus")
@@ -342,7 +349,10 @@ def english_clause(
     adverb: str = "",
     question: bool = False,
 ) -> str:
-    """Write an English clause; `tense` is one of `english_tense`, or `was` or `perfect`."""
+    """Write an English clause; `tense` is one of `english_tense`, or `was` or `perfect`.
+
+    The particle of the verb comes before the rest: look for it, go back to Paris.
+    """
     auxiliary, main = _auxiliary_and_main(subject, verb, tense)
     negated = negation in ("pas", "rien", "personne")
     if (question and tense == "devoir") or (not auxiliary and (negated or question)):
@@ -353,7 +363,27 @@ def english_clause(
     order = (auxiliary, subject.english) if question else (subject.english, auxiliary)
     if question and auxiliary == "am not":
         order = ("am", "I not")
-    return joined(*order, early, adverb, main, rest)
+    return joined(*order, early, adverb, main, verb.particle, rest)
+
+
+def clause(
+    subject: Subject,
+    verb: Verb,
+    tense: str,
+    rest: tuple[str, str] = NO_WORDS,
+    *,
+    english: str = "",
+    negation: str = "",
+    adverb: tuple[str, str] = NO_WORDS,
+) -> Words:
+    """Write a statement in both languages; `english` is its tense if `english_tense` is not."""
+    tense_in_english = english or english_tense(verb, tense, negation)
+    return Words(
+        french_clause(subject, verb, tense, rest[0], negation=negation, adverb=adverb[0]),
+        english_clause(
+            subject, verb.english, tense_in_english, rest[1], negation=negation, adverb=adverb[1]
+        ),
+    )
 
 
 def with_object(verb: EnglishVerb, thing: str, *, pronoun: bool = False) -> str:
@@ -368,6 +398,18 @@ def be(subject: Subject, past: bool = False) -> str:
     if past:
         return "were" if subject.agreement == "other" else "was"
     return {"I": "am", "third": "is", "other": "are"}[subject.agreement]
+
+
+def being(
+    subject: Subject, rest: tuple[str, str], *, past: bool = False, negation: str = ""
+) -> Words:
+    """Say in both languages what somebody or something is, or is not."""
+    form = imperfect("être", subject.person) if past else present("être", subject.person)
+    not_ = {"pas": "not", "jamais": "never", "plus": "no longer"}.get(negation, "")
+    return Words(
+        joined(subject.french, "ne" if negation else "", form, negation, rest[0]),
+        joined(subject.english, be(subject, past), not_, rest[1]),
+    )
 
 
 def _auxiliary_and_main(subject: Subject, verb: EnglishVerb, tense: str) -> tuple[str, str]:
@@ -448,10 +490,10 @@ def uncontracted(english: str) -> str:
     return english.replace("can't", "cannot").replace("n't", " not")
 
 
-def timed(french: str, english: str, time: Words, first: bool) -> tuple[str, str]:
+def timed(said: Words, time: Words, first: bool) -> Words:
     """Put a time at the beginning or at the end, in both languages alike."""
     if not time.french:
-        return french, english
+        return said
     if first:
-        return f"{time.french}, {french}", f"{time.english}, {english}"
-    return f"{french} {time.french}", f"{english} {time.english}"
+        return Words(f"{time.french}, {said.french}", f"{time.english}, {said.english}")
+    return Words(f"{said.french} {time.french}", f"{said.english} {time.english}")

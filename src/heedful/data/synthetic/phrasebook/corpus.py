@@ -23,8 +23,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from heedful.data.synthetic import Draws, running_sum, stable_number, whole_number
-from heedful.data.synthetic.phrasebook import actions, descriptions, joined_clauses, questions
+from heedful.data.synthetic import (
+    Draws,
+    read_vocabulary,
+    running_sum,
+    stable_number,
+    whole_number,
+)
+from heedful.data.synthetic.phrasebook import actions, descriptions, questions
 from heedful.data.synthetic.phrasebook.choices import pronoun_for, third_person
 from heedful.data.synthetic.phrasebook.clauses import Draft, Subject, finished
 from heedful.data.synthetic.phrasebook.french import word_count, words
@@ -35,60 +41,17 @@ from heedful.records import Record
 
 Template = Callable[[Draws, Subject | None], Draft]
 
+_TABLES = read_vocabulary(__file__, "templates")
+
+
+def _template(name: str) -> Template:
+    modules = (actions, descriptions, questions)
+    template: Template = next(vars(one)[name] for one in modules if name in vars(one))
+    return template
+
+
 SHARES: dict[Template, float] = {
-    actions.transitive: 12,
-    actions.habit: 5,
-    actions.nothing: 2,
-    actions.modal: 6,
-    actions.clitic: 3,
-    actions.just: 3,
-    actions.before_and_now: 3,
-    actions.interrupted: 3,
-    actions.dative: 4,
-    actions.dative_clitic: 4,
-    actions.speaking: 3,
-    actions.intransitive: 4,
-    actions.activity: 3,
-    actions.moving: 4,
-    actions.purpose: 3,
-    actions.reflexive: 3,
-    descriptions.quality: 4,
-    descriptions.property_of_thing: 5,
-    descriptions.comparison: 3,
-    descriptions.there_is: 4,
-    descriptions.where_it_is: 3,
-    descriptions.profession: 1.5,
-    descriptions.belongs_to: 2,
-    descriptions.this_is: 3,
-    questions.with_est_ce_que: 4,
-    questions.with_inversion: 4,
-    questions.with_question_word: 4,
-    questions.where_to: 2,
-    questions.how_many: 1.5,
-    questions.which: 1.5,
-    questions.is_there: 1,
-    questions.who_does: 2,
-    descriptions.at_an_hour: 2,
-    descriptions.on_a_date: 2,
-    descriptions.price: 2,
-    descriptions.age: 1,
-    descriptions.having: 2,
-    descriptions.hurting: 0.3,
-    descriptions.weather: 1.5,
-    questions.directions: 1.5,
-    questions.polite_order: 0.3,
-    descriptions.since: 2,
-    questions.command: 3,
-    questions.give_me: 2,
-    questions.oneself: 1,
-    joined_clauses.relative_subject: 4,
-    joined_clauses.relative_object: 4,
-    joined_clauses.relative_place: 1.5,
-    joined_clauses.think_that: 3,
-    joined_clauses.two_clauses: 4,
-    joined_clauses.because: 1.5,
-    joined_clauses.condition: 3,
-    joined_clauses.three_clauses: 4,
+    _template(name): share for name, share in _TABLES["shares"].items()
 }
 """How often each template is drawn, relative to the others."""
 
@@ -327,30 +290,7 @@ def _vocabulary(pairs: tuple[Pair, ...]) -> set[str]:
 MOST_SENTENCES = 2_000_000
 """The longest text on offer."""
 
-_ABOUT_SOMEBODY: tuple[Template, ...] = (
-    actions.transitive,
-    actions.habit,
-    actions.nothing,
-    actions.modal,
-    actions.just,
-    actions.before_and_now,
-    actions.interrupted,
-    actions.dative,
-    actions.dative_clitic,
-    actions.speaking,
-    actions.intransitive,
-    actions.activity,
-    actions.moving,
-    actions.purpose,
-    actions.reflexive,
-    descriptions.quality,
-    descriptions.age,
-    descriptions.having,
-    descriptions.since,
-    joined_clauses.think_that,
-    joined_clauses.because,
-    joined_clauses.condition,
-)
+_ABOUT_SOMEBODY = tuple(map(_template, _TABLES["paragraphs"]["about_somebody"]))
 
 
 def monolingual(

@@ -20,11 +20,13 @@ from heedful.data.synthetic.phrasebook.clauses import (
     Phrase,
     Subject,
     be,
+    being,
+    clause,
     english_clause,
-    french_clause,
     joined,
     noun_phrase,
     of,
+    timed,
 )
 from heedful.data.synthetic.phrasebook.english import (
     article,
@@ -33,12 +35,7 @@ from heedful.data.synthetic.phrasebook.english import (
     hour_in_english,
     number_in_english,
 )
-from heedful.data.synthetic.phrasebook.french import (
-    hour_in_french,
-    imperfect,
-    number_in_french,
-    present,
-)
+from heedful.data.synthetic.phrasebook.french import hour_in_french, number_in_french, present
 from heedful.data.synthetic.phrasebook.vocabulary import (
     BY_LEMMA,
     CHARACTER,
@@ -89,17 +86,11 @@ def quality(draws: Draws, who: Subject | None = None) -> Draft:
     trait = draws.of(STATE) if draws.chance(0.6) else draws.of(CHARACTER)
     past = draws.chance(0.25)
     negation = draws.of(("pas", "pas", "jamais", "plus")) if draws.chance(0.25) else ""
-    is_ = imperfect("être", who.person) if past else present("être", who.person)
-    very = Words("très", "very") if _can_be_very(trait, negation, draws) else NO_WORDS
-    quality_ = trait.form(who.gender, who.plural)
-    french = joined(who.french, "ne" if negation else "", is_, negation, very.french, quality_)
-    before = {"pas": "not", "jamais": "never", "plus": "no longer"}.get(negation, "")
-    english = joined(who.english, be(who, past), before, very.english, trait.english)
-    return Draft(french, english, who.combinations + _said(who, trait))
-
-
-def _can_be_very(trait: Adjective, negation: str, draws: Draws) -> bool:
-    return trait.english not in _NOT_GRADED and negation in ("", "pas") and draws.chance(0.25)
+    graded = trait.english not in _NOT_GRADED and negation in ("", "pas")
+    very = ("très ", "very ") if graded and draws.chance(0.25) else ("", "")
+    rest = (very[0] + trait.form(who.gender, who.plural), very[1] + trait.english)
+    said = being(who, rest, past=past, negation=negation)
+    return Draft(*said, who.combinations + _said(who, trait))
 
 
 def _said(who: Subject, trait: Adjective) -> tuple[str, ...]:
@@ -116,12 +107,9 @@ def property_of_thing(draws: Draws, who: Subject | None = None) -> Draft:
     thing = as_subject(phrase)
     past = draws.chance(0.25)
     negation = draws.of(("pas", "pas", "plus")) if draws.chance(0.25) else ""
-    is_ = imperfect("être", thing.person) if past else present("être", thing.person)
-    quality_ = trait.form(noun.gender, plural)
-    french = joined(thing.french, "ne" if negation else "", is_, negation, quality_)
-    before = {"pas": "not", "plus": "no longer"}.get(negation, "")
-    english = joined(thing.english, be(thing, past), before, trait.english)
-    return Draft(french, english, (f"{noun.lemma}+{trait.lemma}", *phrase.combinations))
+    rest = (trait.form(noun.gender, plural), trait.english)
+    said = being(thing, rest, past=past, negation=negation)
+    return Draft(*said, (f"{noun.lemma}+{trait.lemma}", *phrase.combinations))
 
 
 def comparison(draws: Draws, who: Subject | None = None) -> Draft:
@@ -138,8 +126,7 @@ def comparison(draws: Draws, who: Subject | None = None) -> Draft:
 
 
 def _compared_things(draws: Draws) -> Draft:
-    noun = draws.of(_DESCRIBED)
-    fitting = [one for one in adjectives_of(noun, "after") if one.lemma in _GRADED_THINGS]
+    fitting: list[Adjective] = []
     while not fitting:
         noun = draws.of(_DESCRIBED)
         fitting = [one for one in adjectives_of(noun, "after") if one.lemma in _GRADED_THINGS]
@@ -162,17 +149,16 @@ def _ranked(
 ) -> Draft:
     degree = draws.of(("plus", "plus", "moins", "aussi"))
     quality_ = trait.form(who.gender, who.plural)
-    french = f"{who.french} {present('être', who.person)} {degree} {quality_} que {other.french}"
     compared = {
         "plus": f"{comparative(trait.english)} than",
         "moins": f"less {trait.english} than",
         "aussi": f"as {trait.english} as",
     }[degree]
-    english = f"{who.english} {be(who)} {compared} {other.english}"
+    said = being(who, (f"{degree} {quality_} que {other.french}", f"{compared} {other.english}"))
     others: tuple[str, ...] = ()
     if degree == "moins":
         others = (f"{who.english} {be(who)} not as {trait.english} as {other.english}",)
-    return Draft(french, english, combinations, others)
+    return Draft(*said, combinations, others)
 
 
 def profession(draws: Draws, who: Subject | None = None) -> Draft:
@@ -185,11 +171,9 @@ def profession(draws: Draws, who: Subject | None = None) -> Draft:
     while noun.english in who.english:
         noun = draws.of(trades)
     past, negated = draws.chance(0.2), draws.chance(0.2)
-    is_ = imperfect("être", who.person) if past else present("être", who.person)
-    french = joined(who.french, f"ne {is_} pas" if negated else is_, noun.singular)
-    trade = f"{article(noun.english)} {noun.english}"
-    english = joined(who.english, be(who, past), "not" if negated else "", trade)
-    return Draft(french, english, who.combinations)
+    rest = (noun.singular, f"{article(noun.english)} {noun.english}")
+    said = being(who, rest, past=past, negation="pas" if negated else "")
+    return Draft(*said, who.combinations)
 
 
 def belongs_to(draws: Draws, who: Subject | None = None) -> Draft:
@@ -244,28 +228,24 @@ def there_is(draws: Draws, who: Subject | None = None) -> Draft:
     kind = draws.share()
     if kind < 0.2:
         phrase = noun_phrase(thing, "indefinite", plural=True, negation="pas")
-        return Draft(
-            f"il n'y a pas {phrase.french} {place.french}",
-            f"there aren't {phrase.english} {place.english}",
-        )
-    if kind < 0.5:
+        there = ("il n'y a pas", "there aren't")
+    elif kind < 0.5:
         described = some_adjective(draws, thing, 0.4)
         phrase = noun_phrase(thing, "indefinite", adjectives=described)
-        return Draft(
-            f"il y a {phrase.french} {place.french}",
-            f"there is {phrase.english} {place.english}",
-            phrase.combinations,
-        )
-    if kind < 0.75:
-        number = 2 + draws.below(19)
-        phrase = noun_phrase(thing, "number", plural=True, number=number)
+        there = ("il y a", "there is")
     else:
-        quantity = draws.of(("beaucoup de", "quelques", "plusieurs", "trop de"))
-        phrase = noun_phrase(thing, quantity, plural=True)
-    past = draws.chance(0.25)
+        if kind < 0.75:
+            number = 2 + draws.below(19)
+            phrase = noun_phrase(thing, "number", plural=True, number=number)
+        else:
+            quantity = draws.of(("beaucoup de", "quelques", "plusieurs", "trop de"))
+            phrase = noun_phrase(thing, quantity, plural=True)
+        past = draws.chance(0.25)
+        there = ("il y avait", "there were") if past else ("il y a", "there are")
     return Draft(
-        f"il y {'avait' if past else 'a'} {phrase.french} {place.french}",
-        f"there {'were' if past else 'are'} {phrase.english} {place.english}",
+        f"{there[0]} {phrase.french} {place.french}",
+        f"{there[1]} {phrase.english} {place.english}",
+        phrase.combinations,
     )
 
 
@@ -308,8 +288,7 @@ def where_it_is(draws: Draws, who: Subject | None = None) -> Draft:
         place = _placed(*draws.of(_NEAR), noun_phrase(other, "definite"))
     thing = as_subject(phrase)
     negation = draws.chance(0.15)
-    is_ = present("être", thing.person)
-    french = joined(thing.french, f"ne {is_} pas" if negation else is_, place.french)
+    french = being(thing, place, negation="pas" if negation else "").french
     english = joined(thing.english, be(thing) + ("n't" if negation else ""), place.english)
     return Draft(french, english, phrase.combinations)
 
@@ -335,29 +314,26 @@ def at_an_hour(draws: Draws, who: Subject | None = None) -> Draft:
     kind = draws.share()
     if kind < 0.35 and who is None:
         noun = draws.of(NOUNS["transport"])
-        phrase = noun_phrase(noun, "definite")
-        french, english = draws.of((("part", "leaves"), ("arrive", "arrives")))
-        return Draft(
-            f"{phrase.french} {french} à {time.french}",
-            f"{phrase.english} {english} at {time.english}",
-        )
+        return _does_at(noun, draws.of((("part", "leaves"), ("arrive", "arrives"))), time)
     who = who or subject(draws)
     if kind < 0.55:
-        opens = draws.of(NOUNS["shop"])
-        phrase = noun_phrase(opens, "definite")
-        french, english = draws.of((("ouvre", "opens"), ("ferme", "closes")))
-        return Draft(
-            f"{phrase.french} {french} à {time.french}",
-            f"{phrase.english} {english} at {time.english}",
-        )
+        noun = draws.of(NOUNS["shop"])
+        return _does_at(noun, draws.of((("ouvre", "opens"), ("ferme", "closes"))), time)
     # `midi` is noon, and nobody goes to bed then.
     time = _time(draws, 10)
     verb = draws.of(REFLEXIVE[:3])
     tense = draws.of(("present", "past"))
-    in_english = "simple" if tense == "present" else "past"
-    french = french_clause(who, verb, tense, f"à {time.french}")
-    rest = f"{verb.english.particle} at {time.english}"
-    return Draft(french, english_clause(who, verb.english, in_english, rest), who.combinations)
+    rest = (f"à {time.french}", f"at {time.english}")
+    said = clause(who, verb, tense, rest, english="simple" if tense == "present" else "past")
+    return Draft(*said, who.combinations)
+
+
+def _does_at(noun: Noun, does: tuple[str, str], time: Words) -> Draft:
+    phrase = noun_phrase(noun, "definite")
+    return Draft(
+        f"{phrase.french} {does[0]} à {time.french}",
+        f"{phrase.english} {does[1]} at {time.english}",
+    )
 
 
 def on_a_date(draws: Draws, who: Subject | None = None) -> Draft:
@@ -374,27 +350,26 @@ def on_a_date(draws: Draws, who: Subject | None = None) -> Draft:
     if kind < 0.3:
         owner = draws.of(OWNERS)
         phrase = noun_phrase(draws.of(NOUNS["kin"]), "possessive", owner=owner)
-        person = third_person(draws) if draws.chance(0.5) else None
-        of_whom = person.french if person and not person.plural else phrase.french
-        whose = person.english if person and not person.plural else phrase.english
-        combined = person.combinations if person and not person.plural else ()
+        whose = as_subject(phrase)
+        if draws.chance(0.5) and not (person := third_person(draws)).plural:
+            whose = person
         return Draft(
-            f"l'anniversaire {of(of_whom)} est {date}",
-            f"{whose}'s birthday is {english_date}",
-            combined,
+            f"l'anniversaire {of(whose.french)} est {date}",
+            f"{whose.english}'s birthday is {english_date}",
+            whose.combinations,
         )
     who = who or subject(draws)
     place = location(draws)
-    verb = MOVING[1] if kind < 0.7 else MOVING[2]
-    tense = draws.of(("near", "past")) if verb is MOVING[1] else "past"
-    if verb is MOVING[2]:
-        days = 2 + draws.below(14)
-        french = french_clause(who, verb, "past", f"{number_in_french(days)} jours {place.french}")
-        rest = f"{place.english} for {number_in_english(days)} days"
-        return Draft(french, english_clause(who, verb.english, "past", rest), who.combinations)
-    french = french_clause(who, verb, tense, f"{place.french} {date}")
-    english = english_clause(who, verb.english, tense, f"{place.english} {english_date}")
-    return Draft(french, english, who.combinations)
+    if kind < 0.7:
+        verb, tense = MOVING[1], draws.of(("near", "past"))
+        rest = (f"{place.french} {date}", f"{place.english} {english_date}")
+    else:
+        verb, tense, days = MOVING[2], "past", 2 + draws.below(14)
+        rest = (
+            f"{number_in_french(days)} jours {place.french}",
+            f"{place.english} for {number_in_english(days)} days",
+        )
+    return Draft(*clause(who, verb, tense, rest), who.combinations)
 
 
 def price(draws: Draws, who: Subject | None = None) -> Draft:
@@ -428,29 +403,25 @@ def having(draws: Draws, who: Subject | None = None) -> Draft:
     who = who or subject(draws)
     has = present("avoir", who.person)
     negated = draws.chance(0.2)
+    group = joined(who.french, f"ne {has} pas" if negated else has)
+    negation = "pas" if negated else ""
     kind = draws.share()
     if kind < 0.45:
         french, english = draws.of(_FEELINGS)
-        if negated:
-            french = "de chance" if french == "de la chance" else french
-        group = f"ne {has} pas {french}" if negated else f"{has} {french}"
-        state = joined(be(who), "not" if negated else "", english)
-        return Draft(f"{who.french} {group}", f"{who.english} {state}", who.combinations)
+        if negated and french == "de la chance":
+            french = "de chance"
+        said = being(who, ("", english), negation=negation)
+        return Draft(f"{group} {french}", said.english, who.combinations)
     if kind < 0.7:
         noun = draws.of(NOUNS[draws.of(_FEARED)])
         phrase = noun_phrase(noun, "definite", plural=True)
-        group = f"ne {has} pas peur" if negated else f"{has} peur"
-        state = joined(be(who), "not" if negated else "", "afraid of", noun.english_plural)
-        return Draft(
-            f"{who.french} {group} {of(phrase.french)}", f"{who.english} {state}", who.combinations
-        )
+        said = being(who, ("", f"afraid of {noun.english_plural}"), negation=negation)
+        return Draft(f"{group} peur {of(phrase.french)}", said.english, who.combinations)
     noun = draws.of(NOUNS["thing"] + NOUNS["clothing"] + NOUNS["dishes"])
     phrase = noun_phrase(noun, "indefinite")
-    group = f"ne {has} pas besoin" if negated else f"{has} besoin"
-    need = english_clause(
-        who, english_verb("need"), "simple", phrase.english, negation="pas" if negated else ""
-    )
-    return Draft(f"{who.french} {group} {of(phrase.french)}", need, who.combinations)
+    verb = english_verb("need")
+    need = english_clause(who, verb, "simple", phrase.english, negation=negation)
+    return Draft(f"{group} besoin {of(phrase.french)}", need, who.combinations)
 
 
 def hurting(draws: Draws, who: Subject | None = None) -> Draft:
@@ -484,12 +455,9 @@ def weather(draws: Draws, who: Subject | None = None) -> Draft:
         else (_WEATHER["was"], (("hier", "yesterday"), ("la semaine dernière", "last week")))
     )
     french, english = draws.of(table)
-    when, english_when = draws.of(times)
-    if when and draws.chance(0.4):
-        return Draft(
-            f"{when}, {french} {place.french}", f"{english_when}, {english} {place.english}"
-        )
-    return Draft(joined(french, place.french, when), joined(english, place.english, english_when))
+    when = draws.of(times)
+    said = Words(f"{french} {place.french}", f"{english} {place.english}")
+    return Draft(*timed(said, Words(*when), bool(when[0]) and draws.chance(0.4)))
 
 
 def since(draws: Draws, who: Subject | None = None) -> Draft:

@@ -19,9 +19,11 @@ from heedful.data.synthetic.phrasebook.choices import (
 )
 from heedful.data.synthetic.phrasebook.clauses import (
     REFLEXIVES,
+    Agreement,
     Draft,
     Subject,
     at,
+    clause,
     english_clause,
     english_tense,
     french_clause,
@@ -48,8 +50,10 @@ from heedful.data.synthetic.phrasebook.vocabulary import (
     REFLEXIVE,
     TRANSITIVE,
     VERBS,
+    Noun,
     Verb,
     Words,
+    is_mass,
     verbs_for,
     word_table,
 )
@@ -64,6 +68,7 @@ _WORDS = (
 )
 _PLACED, _MANAGED = frozenset(verbs_for("where")), frozenset(verbs_for("how"))
 _COUNTING, _CHOOSING = verbs_for("how_many"), verbs_for("which")
+_WHO = Subject("qui", "who", 2, "m", False, "third", OWNERS[0], False)
 
 
 def _asked(draws: Draws, who: Subject) -> tuple[Verb, str]:
@@ -76,14 +81,30 @@ def _asked(draws: Draws, who: Subject) -> tuple[Verb, str]:
     return verb, draws.of(tenses)
 
 
-def _others(who: Subject, verb: Verb, tense: str, rest: str, before: str = "") -> tuple[str, ...]:
-    found = []
-    if tense == "progressive":
-        found.append(english_clause(who, verb.english, "simple", rest, question=True))
-    if "some " in rest:
-        turned = rest.replace("some ", "any ")
-        found.append(english_clause(who, verb.english, tense, turned, question=True))
-    return tuple(joined(before, one) for one in found)
+def _question(
+    who: Subject,
+    verb: Verb,
+    tense: str,
+    rest: tuple[str, str],
+    combinations: tuple[str, ...],
+    *,
+    word: Words = NO_WORDS,
+    inverted: bool,
+) -> Draft:
+    """Ask in both languages, with the pronoun after the French verb or with est-ce que."""
+    in_english = english_tense(verb, tense)
+    if inverted:
+        french = french_inversion(who, verb, tense, rest[0])
+    else:
+        french = "est-ce que " + french_clause(who, verb, tense, rest[0])
+    tenses = [in_english, "simple"] if in_english == "progressive" else [in_english]
+    english, *others = (
+        joined(word.english, english_clause(who, verb.english, one, rest[1], question=True))
+        for one in tenses
+    )
+    if "some " in english:
+        others.append(english.replace("some ", "any "))
+    return Draft(joined(word.french, french), english, combinations, tuple(others), "?")
 
 
 def with_est_ce_que(draws: Draws, who: Subject | None = None) -> Draft:
@@ -91,13 +112,10 @@ def with_est_ce_que(draws: Draws, who: Subject | None = None) -> Draft:
     who = subject(draws)
     verb, tense = _asked(draws, who)
     thing, noun = thing_done_to(draws, verb, who)
-    in_english = english_tense(verb, tense, "", False)
-    time = time_for(draws, in_english, 0.2)
-    rest = joined(with_object(verb.english, thing.english), time.english)
-    french = joined("est-ce que", french_clause(who, verb, tense, thing.french), time.french)
-    english = english_clause(who, verb.english, in_english, rest, question=True)
+    time = time_for(draws, english_tense(verb, tense), 0.2)
+    rest = (joined(thing.french, time.french), joined(thing.english, time.english))
     combinations = (*who.combinations, f"{verb.infinitive}+{noun.lemma}", *thing.combinations)
-    return Draft(french, english, combinations, _others(who, verb, in_english, rest), "?")
+    return _question(who, verb, tense, rest, combinations, inverted=False)
 
 
 def with_inversion(draws: Draws, who: Subject | None = None) -> Draft:
@@ -105,12 +123,8 @@ def with_inversion(draws: Draws, who: Subject | None = None) -> Draft:
     who = draws.of(_INVERTED)
     verb, tense = _asked(draws, who)
     thing, noun = thing_done_to(draws, verb, who)
-    in_english = english_tense(verb, tense, "", False)
-    rest = with_object(verb.english, thing.english)
-    french = french_inversion(who, verb, tense, thing.french)
-    english = english_clause(who, verb.english, in_english, rest, question=True)
     combinations = (f"{verb.infinitive}+{noun.lemma}", *thing.combinations)
-    return Draft(french, english, combinations, _others(who, verb, in_english, rest), "?")
+    return _question(who, verb, tense, thing[:2], combinations, inverted=True)
 
 
 def with_question_word(draws: Draws, who: Subject | None = None) -> Draft:
@@ -125,18 +139,8 @@ def with_question_word(draws: Draws, who: Subject | None = None) -> Draft:
     if word.french == "quand" and tense == "present":
         tense = "near"
     thing, noun = thing_done_to(draws, verb, who, adjective=0.15)
-    in_english = english_tense(verb, tense, "", False)
-    rest = with_object(verb.english, thing.english)
-    if inverted:
-        french = f"{word.french} {french_inversion(who, verb, tense, thing.french)}"
-    else:
-        french = f"{word.french} est-ce que {french_clause(who, verb, tense, thing.french)}"
-    english = joined(
-        word.english, english_clause(who, verb.english, in_english, rest, question=True)
-    )
-    others = _others(who, verb, in_english, rest, word.english)
     combinations = (*who.combinations, f"{verb.infinitive}+{noun.lemma}", *thing.combinations)
-    return Draft(french, english, combinations, others, "?")
+    return _question(who, verb, tense, thing[:2], combinations, word=word, inverted=inverted)
 
 
 def where_to(draws: Draws, who: Subject | None = None) -> Draft:
@@ -159,59 +163,49 @@ def where_to(draws: Draws, who: Subject | None = None) -> Draft:
         tense = draws.of(("past", "near"))
     if word.french == "quand" and tense == "present":
         tense = "past"
-    in_english = english_tense(verb, tense, "", False)
-    rest = joined(verb.english.particle, place.english)
-    if who.pronoun and who.french != "je":
-        french = f"{word.french} {french_inversion(who, verb, tense, place.french)}"
-    else:
-        french = f"{word.french} est-ce que {french_clause(who, verb, tense, place.french)}"
-    english = joined(
-        word.english, english_clause(who, verb.english, in_english, rest, question=True)
-    )
-    others = _others(who, verb, in_english, rest, word.english)
-    return Draft(french, english, who.combinations, others, "?")
+    inverted = who.pronoun and who.french != "je"
+    return _question(who, verb, tense, place, who.combinations, word=word, inverted=inverted)
 
 
 def how_many(draws: Draws, who: Subject | None = None) -> Draft:
     """How many apples have you eaten?"""
     who = draws.of(_INVERTED)
     verb = VERBS[draws.of(_COUNTING)]
-    noun = draws.of([one for one in verb.objects if not {"staple", "drink"} & CLASSES[one.lemma]])
+    noun = draws.of(_countable(verb))
     tense = "past" if "p" in verb.marks else draws.of(("past", "near", "vouloir"))
     amount = noun_phrase(noun, "beaucoup de", plural=True).french.removeprefix("beaucoup ")
-    if tense == "past":
-        # The participle agrees with what stands before it.
-        stem = french_inversion(who, verb, tense).rsplit(" ", 1)[0]
-        french = f"combien {amount} {stem} {participle(verb.infinitive, noun.gender, True)}"
-    else:
-        french = f"combien {amount} {french_inversion(who, verb, tense)}"
-    english = english_clause(who, verb.english, tense, "", question=True)
-    return Draft(
-        french,
-        f"how many {noun.english_plural} {english}",
-        (f"{verb.infinitive}+{noun.lemma}",),
-        mark="?",
-    )
+    french = f"combien {amount} {_inverted_after(who, verb, tense, Agreement(noun.gender, True))}"
+    english = english_clause(who, verb.english, tense, question=True)
+    combinations = (f"{verb.infinitive}+{noun.lemma}",)
+    return Draft(french, f"how many {noun.english_plural} {english}", combinations, mark="?")
+
+
+def _countable(verb: Verb) -> list[Noun]:
+    return [noun for noun in verb.objects if not is_mass(noun)]
+
+
+def _inverted_after(who: Subject, verb: Verb, tense: str, before: Agreement) -> str:
+    """Write an inverted question after its object, with which the participle agrees."""
+    question = french_inversion(who, verb, tense)
+    if tense != "past":
+        return question
+    return f"{question.rsplit(' ', 1)[0]} {participle(verb.infinitive, *before)}"
 
 
 def which(draws: Draws, who: Subject | None = None) -> Draft:
     """Which dress do you prefer? Which film did she watch?"""
     who = draws.of(_INVERTED)
     verb = VERBS[draws.of(_CHOOSING)]
-    noun = draws.of([one for one in verb.objects if not {"staple", "drink"} & CLASSES[one.lemma]])
+    noun = draws.of(_countable(verb))
     plural = "pair" in CLASSES[noun.lemma] or draws.chance(0.2)
     tense = draws.of(("past", "near", "vouloir"))
     quel = "quel" + ("le" if noun.gender == "f" else "") + ("s" if plural else "")
     head = noun.plural if plural else noun.singular
-    if tense == "past":
-        stem = french_inversion(who, verb, tense).rsplit(" ", 1)[0]
-        french = f"{quel} {head} {stem} {participle(verb.infinitive, noun.gender, plural)}"
-    else:
-        french = f"{quel} {head} {french_inversion(who, verb, tense)}"
+    french = f"{quel} {head} {_inverted_after(who, verb, tense, Agreement(noun.gender, plural))}"
     name = noun.english_plural if plural else noun.english
-    asked = english_clause(who, verb.english, tense, verb.english.particle, question=True)
-    others = (f"what {name} {asked}",)
-    return Draft(french, f"which {name} {asked}", (f"{verb.infinitive}+{noun.lemma}",), others, "?")
+    asked = english_clause(who, verb.english, tense, question=True)
+    combinations = (f"{verb.infinitive}+{noun.lemma}",)
+    return Draft(french, f"which {name} {asked}", combinations, (f"what {name} {asked}",), "?")
 
 
 def is_there(draws: Draws, who: Subject | None = None) -> Draft:
@@ -231,24 +225,11 @@ def is_there(draws: Draws, who: Subject | None = None) -> Draft:
 
 def who_does(draws: Draws, who: Subject | None = None) -> Draft:
     """Who is eating the cake? (qui)"""
-    somebody = third_person(draws)._replace(
-        french="qui",
-        english="who",
-        person=2,
-        gender="m",
-        plural=False,
-        agreement="third",
-        combinations=(),
-    )
-    verb, tense = _asked(draws, somebody)
+    third_person(draws)  # not used; without this draw the corpora would be others
+    verb, tense = _asked(draws, _WHO)
     thing, noun = thing_done_to(draws, verb, _INVERTED[0])
-    in_english = english_tense(verb, tense, "", False)
-    rest = with_object(verb.english, thing.english)
-    french = french_clause(somebody, verb, tense, thing.french)
-    english = english_clause(somebody, verb.english, in_english, rest)
-    return Draft(
-        french, english, (f"{verb.infinitive}+{noun.lemma}", *thing.combinations), mark="?"
-    )
+    combinations = (f"{verb.infinitive}+{noun.lemma}", *thing.combinations)
+    return Draft(*clause(_WHO, verb, tense, thing[:2]), combinations, mark="?")
 
 
 # Commands, requests and the way
@@ -384,9 +365,6 @@ def oneself(draws: Draws, who: Subject | None = None) -> Draft:
     tense = draws.of(("pouvoir", "vouloir", "devoir"))
     negated = draws.chance(0.3)
     helper = present(tense, who.person)
-    own = REFLEXIVES[who.person]
-    group = f"ne {helper} pas" if negated else helper
-    done = english_clause(
-        who, verb.english, tense, verb.english.particle, negation="pas" if negated else ""
-    )
-    return Draft(f"{who.french} {group} {own} {verb.infinitive}", done, who.combinations)
+    group = joined(who.french, f"ne {helper} pas" if negated else helper, REFLEXIVES[who.person])
+    done = english_clause(who, verb.english, tense, negation="pas" if negated else "")
+    return Draft(f"{group} {verb.infinitive}", done, who.combinations)
