@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from heedful.claims.checker import Checker, CheckReport
-from heedful.claims.judge import judge
+from heedful.claims.judge import judge_claim
 from heedful.claims.sheet import Claim, Sheet, catalog, load_sheet
 
 SHEETS = 10
@@ -93,11 +93,11 @@ def one_warm_claim(repeats: int) -> dict[str, float]:
     false = Claim(id="false", query="k_a + k_b", where={"n": [2, 3, 10]}, **fields)
     found = {}
     for claim in (true, scaled, false):
-        judge(claim)
+        judge_claim(claim)
         times = []
         for _ in range(repeats):
             start = time.perf_counter()
-            judge(claim)
+            judge_claim(claim)
             times.append(time.perf_counter() - start)
         found[f"{claim.id}_ms"] = 1e3 * statistics.median(times)
     return found

@@ -31,7 +31,8 @@ def judge(claim: Claim, *, sheet: str = "", seconds: float | None = None) -> Ver
         case "stumble":
             raise ZeroDivisionError("one\nby zero")
         case "refuse":
-            raise FormulaError(detail, "is not understood", expected="something else")
+            field = tuple(detail.split("."))
+            raise FormulaError(detail, "is not understood", expected="something else", field=field)
         case "give-up":
             raise RunError("solver", "did not converge")
     word: Word = "refuted" if order == "false" else "proved"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from heedful.claims.judge import judge
+from heedful.claims.judge import judge_claim
 from heedful.claims.sheet import Claim, Sheet, load_sheet
 from heedful.claims.verdict import Verdict
 
@@ -141,7 +141,7 @@ def sheets() -> dict[str, Sheet]:
 @pytest.fixture(scope="module")
 def judged(sheets: Mapping[str, Sheet]) -> list[Judged]:
     return [
-        Judged(claim, judge(claim, sheet=name))
+        Judged(claim, judge_claim(claim, sheet=name))
         for name, sheet in sheets.items()
         for claim in sheet.claims
     ]
@@ -207,7 +207,7 @@ def test_every_repair_holds_when_it_is_applied(judged: list[Judged]) -> None:
     mended = 0
     for claim, verdict in refuted(judged):
         if verdict.repair is not None:
-            again = judge(claim.changed(**verdict.repair.changes), repair=False)
+            again = judge_claim(claim.changed(**verdict.repair.changes), repair=False)
             assert again.holds, f"{verdict.sheet}/{claim.id}: {verdict.repair.statement}"
             mended += 1
     assert mended >= 40

@@ -20,14 +20,13 @@ from hypothesis import strategies as st
 
 from heedful.claims.algebra import prove_identity
 from heedful.claims.balls import Ball, Enclosure, NotEnclosed, Span, flatten, lift
+from heedful.claims.compile import compile_claim
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.evaluate.float import Evaluator, World
-from heedful.claims.judge import judge
+from heedful.claims.judge import judge_claim
 from heedful.claims.language import parse_value
-from heedful.claims.problem import compile_claim
-from heedful.claims.search import outcome_of, survey
+from heedful.claims.search import outcome_of, shrink, survey
 from heedful.claims.sheet import Claim
-from heedful.claims.shrink import shrink
 from heedful.claims.values import NoValueError, constant, scalar
 from heedful.claims.verdict import Verdict
 from heedful.cli.main import main
@@ -69,7 +68,7 @@ REFUTED = {
 
 @pytest.mark.parametrize("name", ["unscaled", "arbitrary keys", "two noisy heads"])
 def test_a_verdict_is_the_same_twice(name: str) -> None:
-    records = [judge(REFUTED[name]).to_dict() for _ in range(2)]
+    records = [judge_claim(REFUTED[name]).to_dict() for _ in range(2)]
     for record in records:
         record.pop("seconds")
     assert records[0] == records[1]
@@ -79,7 +78,7 @@ def test_a_verdict_is_the_same_twice(name: str) -> None:
 def test_a_counterexample_can_be_seen_in_the_command_it_names(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    verdict = judge(REFUTED[name], repair=False)
+    verdict = judge_claim(REFUTED[name], repair=False)
     assert verdict.verdict == "refuted"
     _same_numbers(verdict, capsys)
 
@@ -87,9 +86,9 @@ def test_a_counterexample_can_be_seen_in_the_command_it_names(
 @pytest.mark.parametrize("name", [name for name in REFUTED if name != "a draw of many"])
 def test_a_repair_holds_when_it_is_applied(name: str) -> None:
     claim = REFUTED[name]
-    repair = judge(claim).repair
+    repair = judge_claim(claim).repair
     assert repair is not None
-    again = judge(claim.changed(**repair.changes), repair=False)
+    again = judge_claim(claim.changed(**repair.changes), repair=False)
     assert again.holds
     assert again.verdict == repair.verdict
 
@@ -117,7 +116,9 @@ def test_whatever_the_query_its_counterexample_shows_the_weights(
     n: int, towards_a: int, towards_b: int
 ) -> None:
     query = f"({towards_a}) k_a + ({towards_b}) k_b"
-    verdict = judge(written(HALF, keys="orthonormal", query=query, where={"n": n}), repair=False)
+    verdict = judge_claim(
+        written(HALF, keys="orthonormal", query=query, where={"n": n}), repair=False
+    )
     logits = np.zeros(n)
     logits[:2] = towards_a, towards_b
     weights = np.exp(logits) / np.exp(logits).sum()
@@ -140,7 +141,7 @@ def test_the_scale_from_which_a_claim_holds_is_the_one_of_the_formula(
     n, epsilon = m + more, float(tolerance)
     members = "abcd"[:m]
     keys, values = (" + ".join(f"{letter}_{member}" for member in members) for letter in "kv")
-    verdict = judge(
+    verdict = judge_claim(
         written(
             f"c ≈ ({values})/{m} within {tolerance}",
             keys="orthonormal",
@@ -362,17 +363,17 @@ def test_what_is_shrunk_still_fails(which: tuple[str, dict[str, Any]], seed: int
 
 def test_an_error_points_at_the_field_it_is_in() -> None:
     for fields, where in (
-        ({"query": "beta k_a"}, "claim.heads[0]"),
-        ({"query": "k_a / (n - n)"}, "claim.heads[0]"),
+        ({"query": "beta k_a"}, "claim.query"),
+        ({"query": "k_a / (n - n)"}, "claim.query"),
         ({"query": "k_a", "values": ["beta"] * 2}, "claim.values[0]"),
         ({"query": "k_a", "let": {"t": "undeclared"}}, "claim.let.t"),
     ):
         with pytest.raises(FormulaError) as caught:
-            judge(written("alpha_a > 0", keys="orthonormal", where={"n": 2}, **fields))
+            judge_claim(written("alpha_a > 0", keys="orthonormal", where={"n": 2}, **fields))
         assert caught.value.where.startswith(where)
 
 
 def test_a_covariance_without_its_transpose_is_refused() -> None:
     claim = written("std(alpha_a) < 1", query="mu_a", **{**NOISY, "covariance": {"a": "mu_a mu_a"}})
     with pytest.raises(FormulaError, match="outer product"):
-        judge(claim)
+        judge_claim(claim)

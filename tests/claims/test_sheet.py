@@ -233,16 +233,16 @@ def test_a_mark_of_byte_order_and_windows_lines_are_no_obstacle(tmp_path: Path) 
 
 def test_errors_found_by_the_engine_get_their_line() -> None:
     sheet = load_sheet(GOOD + 'where = { n = 3 }\nheads = ["k_a", "k_b"]\n')
-    places = {
-        "where.n": (5, 11),
-        "good.heads[1]": (6, 17),
-        "formula": (3, 1),
-        "good.keys": (4, 1),
-        "good": (3, 1),
+    places: dict[tuple[str | int, ...], tuple[int, int]] = {
+        ("where", "n"): (5, 11),
+        ("heads", 1): (6, 17),
+        ("keys",): (4, 1),
+        ("expect", 0): (3, 1),
+        (): (3, 1),
     }
-    for where, place in places.items():
-        error = sheet.located("good", FormulaError(where, "is wrong"))
-        assert (error.line, error.column) == place, where
+    for field, place in places.items():
+        error = sheet.located("good", FormulaError("formula", "is wrong", field=field))
+        assert (error.line, error.column) == place, field
     error = sheet.located("good", FormulaError("good.expect", "is wrong", column=3))
     assert (error.line, error.column) == (3, 13)
 

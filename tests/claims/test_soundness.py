@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from heedful.claims.judge import judge
+from heedful.claims.judge import judge_claim
 from heedful.claims.sheet import Claim
 from heedful.claims.verdict import Verdict
 from heedful.errors import FormulaError
@@ -19,7 +19,7 @@ ISOTROPIC = {"keys": "gaussian", "covariance": {"others": "0.01 I"}}
 
 
 def judged(expect: str, **fields: Any) -> Verdict:
-    return judge(Claim(id="attempt", expect=(expect,), **fields), repair=False)
+    return judge_claim(Claim(id="attempt", expect=(expect,), **fields), repair=False)
 
 
 FALSE: dict[str, dict[str, Any]] = {

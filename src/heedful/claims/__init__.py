@@ -2,7 +2,7 @@
 
 from heedful.claims.api import Setting, arbitrary, claim, gaussian, orthonormal, unit
 from heedful.claims.checker import CheckReport, check
-from heedful.claims.judge import judge
+from heedful.claims.judge import judge_claim
 from heedful.claims.sheet.claim import Claim
 from heedful.claims.sheet.reader import Sheet, load_sheet
 from heedful.claims.verdict import Counterexample, Evidence, Repair, Verdict
@@ -20,7 +20,7 @@ __all__ = [
     "check",
     "claim",
     "gaussian",
-    "judge",
+    "judge_claim",
     "load_sheet",
     "orthonormal",
     "unit",

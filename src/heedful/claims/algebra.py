@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from heedful.claims.compile import CompiledClaim
 from heedful.claims.functions import FUNCTIONS, Function
 from heedful.claims.language import show
 from heedful.claims.language.tree import (
@@ -30,7 +31,6 @@ from heedful.claims.language.tree import (
     Number,
     Unary,
 )
-from heedful.claims.problem import Problem
 from heedful.claims.symbols import Array
 
 ONES = "a permutation leaves a column of ones as it is: P 1 = 1"
@@ -59,7 +59,7 @@ class _Stuck(Exception):  # noqa: N818
     """No rule applies."""
 
 
-def prove_identity(problem: Problem) -> tuple[str, ...] | None:
+def prove_identity(problem: CompiledClaim) -> tuple[str, ...] | None:
     """Return the derivation of an equation between matrices, or None if the rules do not do."""
     steps: list[str] = []
     try:
@@ -71,7 +71,7 @@ def prove_identity(problem: Problem) -> tuple[str, ...] | None:
 
 
 class _Prover:
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: CompiledClaim) -> None:
         self.steps: list[str] = []
         self.definitions = problem.definitions
         self.permutations = {

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from heedful.claims.judge import judge
+from heedful.claims.judge import judge_claim
 from heedful.claims.sheet.claim import Claim
 from heedful.claims.verdict import Verdict
 
@@ -69,7 +69,7 @@ def claim(
         covariance={**setting.covariance, **fields.pop("covariance", {})},
         **fields,
     )
-    return judge(written)
+    return judge_claim(written)
 
 
 def _sizes(n: Any, d: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from heedful.records import Record
 from heedful.workers import Job, Pool, StartError, TaskLimits, TaskOutcome
 
 WORDS = ("proved", "supported", "refuted", "undecided")
-JUDGE = "heedful.claims.judge:judge"
+JUDGE = "heedful.claims.judge:judge_claim"
 """What judges: module and function."""
 SHARE_OF_TIME = 0.8
 """A claim may plan with this share of its time, so that it ends with the evidence it has."""

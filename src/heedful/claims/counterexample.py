@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from heedful.claims.compile import CompiledClaim
 from heedful.claims.language.tree import Call, walk
-from heedful.claims.problem import Problem
 from heedful.claims.values import Value
 from heedful.claims.verdict import Counterexample
 
@@ -24,7 +24,7 @@ MOST_KEYS = 12
 """Keys that are written out in a command, at most."""
 
 
-def describe(problem: Problem, case: Any, outcome: Any) -> Counterexample:
+def describe(problem: CompiledClaim, case: Any, outcome: Any) -> Counterexample:
     """Return the counterexample of a failing case."""
     symbols: dict[str, Any] = {name: _plain(value) for name, value in case.scalars.items()}
     symbols.update({name: _listed(array) for name, array in case.arrays.items()})
@@ -51,7 +51,7 @@ def describe(problem: Problem, case: Any, outcome: Any) -> Counterexample:
     )
 
 
-def _telling_draw(problem: Problem, outcome: Any) -> int:
+def _telling_draw(problem: CompiledClaim, outcome: Any) -> int:
     """Return the draw that shows the failure: the worst one, or one two deviations out."""
     gaps = outcome.truth.gap
     if len(gaps) > 1 or not problem.noisy:
@@ -60,7 +60,7 @@ def _telling_draw(problem: Problem, outcome: Any) -> int:
     return 0 if weights is None else int(np.searchsorted(np.cumsum(weights), TELLING))
 
 
-def _noise_command(problem: Problem, case: Any) -> str | None:
+def _noise_command(problem: CompiledClaim, case: Any) -> str | None:
     """Return the `heed noise` command of a claim about orthonormal means with one noisy key."""
     claim = problem.claim
     if claim.keys != "gaussian" or not problem.statistical:
@@ -92,7 +92,7 @@ def _noise_command(problem: Problem, case: Any) -> str | None:
     )
 
 
-def _command(problem: Problem, world: Any, worst: int) -> str | None:
+def _command(problem: CompiledClaim, world: Any, worst: int) -> str | None:
     """Return a `heed attend` or `heed copyable` command with the very numbers of the case."""
     keys, query = world.families.get("k"), world.symbols.get("q") or world.symbols.get("q_1")
     if keys is None or problem.sequence:
@@ -107,7 +107,7 @@ def _command(problem: Problem, world: Any, worst: int) -> str | None:
     return f"heed attend {source} --query {numbers}{scale}"
 
 
-def _about_hulls(problem: Problem) -> bool:
+def _about_hulls(problem: CompiledClaim) -> bool:
     return any(
         isinstance(node, Call) and node.function in ("copyable", "hull", "distance")
         for tree in problem.expectations
@@ -115,7 +115,7 @@ def _about_hulls(problem: Problem) -> bool:
     )
 
 
-def _source(problem: Problem, rows: Any) -> str | None:
+def _source(problem: CompiledClaim, rows: Any) -> str | None:
     """Return the options that give a command these keys; None if they are too many to write."""
     n, d = rows.shape
     if problem.claim.keys == "orthonormal":

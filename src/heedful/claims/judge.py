@@ -9,6 +9,7 @@ cases as were looked at. No verdict is stronger than its evidence.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from functools import cache
@@ -16,12 +17,21 @@ from typing import Any
 
 import numpy as np
 
+from heedful.claims import statistics
 from heedful.claims.algebra import prove_identity
+from heedful.claims.compile import CompiledClaim, compile_claim, equations_only
 from heedful.claims.counterexample import describe
-from heedful.claims.judge_noise import decide_noisy
 from heedful.claims.language.tree import Compare, walk
-from heedful.claims.problem import Problem, compile_claim, equations_only
-from heedful.claims.proofs import disproved_from, exact_truth, proved_from, proved_on_ranges
+from heedful.claims.proofs import (
+    closed_form,
+    disproved_from,
+    exact_truth,
+    prove_uniqueness,
+    proved_from,
+    proved_on_ranges,
+    rounded_up,
+)
+from heedful.claims.repair import find_repair
 from heedful.claims.search import (
     FARTHER,
     Case,
@@ -32,35 +42,38 @@ from heedful.claims.search import (
     holds_throughout,
     inexact,
     outcome_of,
+    shrink,
     survey,
+    vanishing,
 )
-from heedful.claims.sheet.claim import Claim
-from heedful.claims.shrink import shrink
-from heedful.claims.symbols import Array, Interval
-from heedful.claims.theorems import prove_uniqueness
-from heedful.claims.thresholds import closed_form, rounded_up
+from heedful.claims.sheet.claim import Claim, field_error, field_text
+from heedful.claims.symbols import Array, Interval, Values
 from heedful.claims.values import ROUNDING
-from heedful.claims.verdict import Decision, Evidence, Repair, Verdict
+from heedful.claims.verdict import Decision, Evidence, Verdict
 from heedful.claims.worlds import TooFewKeysError
+from heedful.errors import FormulaError
 
 DEFAULT_SECONDS = 10.0
+PROPOSAL_SECONDS = 4.0
+"""For each change that may repair a claim."""
 MOST_NARROW = 40
 """Cases that hold narrowly and are settled in exact arithmetic, one by one."""
+NOISY_SCALES = (1e3, 1e4, 1e5)
+"""Where a claim about noise and a large scale is looked at."""
 
 
-def judge(
+def judge_claim(
     claim: Claim, *, sheet: str = "", seconds: float | None = None, repair: bool = True
 ) -> Verdict:
-    """Judge one claim."""
+    """Judge one claim; if it is refuted, look for its repair."""
     start = time.perf_counter()
-    problem = compile_claim(claim)
     deadline = start + (DEFAULT_SECONDS if seconds is None else seconds)
-    word, evidence, counterexample = _decide(problem, deadline)
-    mended: Repair | None = None
-    if word == "refuted" and repair:
-        from heedful.claims.repair import find_repair
-
-        mended = find_repair(problem, counterexample, deadline)
+    try:
+        compiled = compile_claim(claim)
+        word, evidence, counterexample = _decide(compiled, deadline)
+    except FormulaError as error:
+        raise _named(error, claim) from None
+    refuted = word == "refuted" and repair
     return Verdict(
         sheet=sheet,
         id=claim.id,
@@ -69,13 +82,31 @@ def judge(
         verdict=word,
         evidence=evidence,
         counterexample=counterexample,
-        repair=mended,
+        repair=find_repair(compiled, _judge_proposal, deadline) if refuted else None,
         seconds=round(time.perf_counter() - start, 4),
         versions=_versions(),
     )
 
 
-def _decide(problem: Problem, deadline: float) -> Decision:
+def _judge_proposal(claim: Claim) -> Verdict:
+    return judge_claim(claim, seconds=PROPOSAL_SECONDS, repair=False)
+
+
+def _named(error: FormulaError, claim: Claim) -> FormulaError:
+    """Return an error about a formula with the claim and field that it is in."""
+    if not error.field:
+        return error
+    return FormulaError(
+        f"{claim.id}.{field_text(error.field)}",
+        error.problem,
+        expected=error.expected,
+        way_out=error.way_out,
+        column=error.column,
+        field=error.field,
+    )
+
+
+def _decide(problem: CompiledClaim, deadline: float) -> Decision:
     steps = prove_uniqueness(problem)
     if steps is not None:
         return "proved", Evidence(method="algebra", statement=steps[-1], steps=steps), None
@@ -91,14 +122,14 @@ def _decide(problem: Problem, deadline: float) -> Decision:
     return _survived(problem, found, deadline)
 
 
-def _well_formed(problem: Problem) -> bool:
+def _well_formed(problem: CompiledClaim) -> bool:
     """Algebra sees no sizes: evaluate one case, so that shapes that do not fit are refused."""
     cases = list(all_cases(problem, np.random.default_rng(problem.claim.seed)))
     telling = [case for case in cases if len({*case.scalars.values()}) == len(case.scalars)]
     return outcome_of(problem, (telling or cases)[0]).holds is not False
 
 
-def _refuted(problem: Problem, found: Survey) -> Decision:
+def _refuted(problem: CompiledClaim, found: Survey) -> Decision:
     case, outcome = shrink(problem, *min(found.failures, key=_simplicity))
     counterexample = describe(problem, case, outcome)
     certain = exact_truth(problem, case) is False
@@ -131,7 +162,7 @@ def _refuted(problem: Problem, found: Survey) -> Decision:
     )
 
 
-def _survived(problem: Problem, found: Survey, deadline: float) -> Decision:
+def _survived(problem: CompiledClaim, found: Survey, deadline: float) -> Decision:
     if found.vacuous == found.looked_at:
         reason = f"The condition held in none of the {found.looked_at} cases looked at."
         return "undecided", Evidence(method="search", statement=reason), None
@@ -187,7 +218,7 @@ def _survival(looked_at: int) -> str:
     )
 
 
-def _leans_on_rounding(problem: Problem, found: Survey) -> bool:
+def _leans_on_rounding(problem: CompiledClaim, found: Survey) -> bool:
     """Tell whether an equation without random arrays holds by rounding alone, as 1 − exp(−99) = 1.
 
     Random arrays hardly ever make two sides equal that are not; a large scale always does.
@@ -203,7 +234,7 @@ def _leans_on_rounding(problem: Problem, found: Survey) -> bool:
 
 
 def _failing_narrowly(
-    problem: Problem, found: Survey, deadline: float
+    problem: CompiledClaim, found: Survey, deadline: float
 ) -> tuple[Case, Outcome] | None:
     """Return a case that float64 lets pass by rounding but exact arithmetic does not."""
     if inexact(problem):
@@ -222,7 +253,7 @@ def _failing_narrowly(
     return None
 
 
-def _by_letters(problem: Problem, found: Survey, deadline: float) -> Evidence | None:
+def _by_letters(problem: CompiledClaim, found: Survey, deadline: float) -> Evidence | None:
     if not equations_only(problem) or not found.complete:
         return None
     from heedful.claims.evaluate.symbolic import prove_symbolically  # SymPy takes 0.3 s to import
@@ -230,7 +261,7 @@ def _by_letters(problem: Problem, found: Survey, deadline: float) -> Evidence | 
     return prove_symbolically(problem, found.cases, deadline)
 
 
-def _proof_by_balls(problem: Problem, found: Survey, deadline: float) -> Evidence | None:
+def _proof_by_balls(problem: CompiledClaim, found: Survey, deadline: float) -> Evidence | None:
     """Enclose every case; possible when the cases are all there are, or intervals."""
     ranges = {
         name: (domain.low, domain.high)
@@ -272,7 +303,7 @@ def _proof_by_balls(problem: Problem, found: Survey, deadline: float) -> Evidenc
 
 
 def _proof_evidence(
-    problem: Problem, thresholds: dict[str, float], ranges: dict[str, Any], count: int
+    problem: CompiledClaim, thresholds: dict[str, float], ranges: dict[str, Any], count: int
 ) -> Evidence:
     if thresholds:
         symbol = problem.large[0]
@@ -294,7 +325,7 @@ def _proof_evidence(
     return Evidence(method="interval arithmetic", statement=statement)
 
 
-def _arbitrary(problem: Problem) -> bool:
+def _arbitrary(problem: CompiledClaim) -> bool:
     return (
         problem.claim.keys in ("unit", "any")
         or any(isinstance(domain, Array) for domain in problem.domains.values())
@@ -312,6 +343,171 @@ def _simplicity(failure: tuple[Case, Any]) -> tuple[float, float]:
     return sum(abs(value) for value in case.scalars.values()), numbers
 
 
+# ---- claims about noisy keys: enclosure of every cell, quadrature, or draws ----
+
+
+def decide_noisy(problem: CompiledClaim, deadline: float) -> Decision:
+    """Judge a claim in which something is drawn from a distribution."""
+    weakest: tuple[Case, statistics.Estimate] | None = None
+    listed = all(
+        isinstance(domain, Values) or (isinstance(domain, Array) and domain.random)
+        for domain in problem.domains.values()
+    )
+    proved = listed and _all_listed(problem)
+    looked_at = 0
+    for case in all_cases(problem, np.random.default_rng(problem.claim.seed)):
+        if time.perf_counter() > deadline:
+            proved = False
+            break
+        at = _at_the_end(problem, case)
+        try:
+            found = statistics.estimate(problem, at)
+        except TooFewKeysError:
+            continue
+        looked_at += 1
+        answer = statistics.enclosed(problem, at) if problem.statistical else None
+        if answer is False or (
+            answer is None and not found.holds and (found.clear or not problem.statistical)
+        ):
+            if problem.large and not _fails_at_every_scale(problem, case, found):
+                return "undecided", _fading(problem, found), None
+            return _refuted_noisy(problem, at, found, certain=answer is False)
+        if problem.large and not _holds_farther(problem, case):
+            return "undecided", _fading(problem, found), None
+        proved = proved and answer is True
+        if weakest is None or found.gap + found.error > weakest[1].gap + weakest[1].error:
+            weakest = (at, found)
+    if weakest is None:
+        raise field_error(
+            ("where",),
+            "leaves no case to look at",
+            expected="ranges with at least one case",
+        )
+    return _noisy_survivor(problem, weakest[1], proved, looked_at)
+
+
+def _all_listed(problem: CompiledClaim) -> bool:
+    """Tell whether the cases are all combinations of the listed values, not a choice of them."""
+    count = sum(1 for _ in all_cases(problem, np.random.default_rng(problem.claim.seed)))
+    return count == math.prod(
+        len(domain.numbers) for domain in problem.domains.values() if isinstance(domain, Values)
+    )
+
+
+def _fails_at_every_scale(problem: CompiledClaim, case: Case, first: statistics.Estimate) -> bool:
+    for scale in NOISY_SCALES[1:]:
+        found = statistics.estimate(problem, _at_the_end(problem, case, scale))
+        if found.holds or found.gap < 0.95 * first.gap - found.error - first.error:
+            return False
+    return True
+
+
+def _holds_farther(problem: CompiledClaim, case: Case) -> bool:
+    return statistics.estimate(problem, _at_the_end(problem, case, NOISY_SCALES[-1])).holds
+
+
+def _fading(problem: CompiledClaim, found: statistics.Estimate) -> Evidence:
+    symbol = problem.large[0]
+    what = "holds" if found.holds else f"fails by {found.gap:.3g}"
+    statement = f"At {symbol} = {NOISY_SCALES[0]:g} it {what}, but not alike at larger {symbol}."
+    return Evidence(method="draws", statement=statement, draws=found.draws, seed=problem.claim.seed)
+
+
+def _noisy_survivor(
+    problem: CompiledClaim, found: statistics.Estimate, proved: bool, looked_at: int
+) -> Decision:
+    numbers = {
+        "left": _finite(found.left),
+        "right": _finite(found.right),
+        "gap": found.gap,
+        "half_width": found.error,
+    }
+    if proved:
+        statement = (
+            f"Enclosed cell by cell over the noisy direction: {found.left:.4g} against "
+            f"{found.right:.4g} in the tightest of {looked_at} cases."
+        )
+        return (
+            "proved",
+            Evidence(method="certified quadrature", statement=statement, numbers=numbers),
+            None,
+        )
+    if not found.clear or not found.holds:
+        statement = (
+            f"The interval of confidence ({found.gap:.3g} ± {found.error:.3g} from "
+            "holding) does not clear the bound; more draws may."
+        )
+        return (
+            "undecided",
+            Evidence(
+                method="draws",
+                statement=statement,
+                numbers=numbers,
+                draws=found.draws,
+                seed=problem.claim.seed,
+            ),
+            None,
+        )
+    way = "quadrature nodes" if found.directions == 1 else "draws"
+    statement = (
+        f"{found.left:.4g} against {found.right:.4g} with {found.draws} {way} in the "
+        f"tightest of {looked_at} cases; the 99 % interval clears the bound."
+    )
+    return (
+        "supported",
+        Evidence(
+            method=way,
+            statement=statement,
+            numbers=numbers,
+            draws=found.draws,
+            seed=problem.claim.seed,
+        ),
+        None,
+    )
+
+
+def _refuted_noisy(
+    problem: CompiledClaim, case: Case, found: statistics.Estimate, *, certain: bool
+) -> Decision:
+    counterexample = describe(problem, case, found)
+    if problem.statistical:
+        statement = counterexample.statement
+        method = (
+            "certified quadrature"
+            if certain
+            else ("quadrature" if found.directions == 1 else "draws")
+        )
+    else:
+        _, share = statistics.share_failing(problem, case)
+        statement = f"{counterexample.statement} It fails in {share:.1%} of the draws."
+        method = "quadrature" if found.directions == 1 else "draws"
+    return (
+        "refuted",
+        Evidence(
+            method=method,
+            statement=statement,
+            numbers={
+                "left": _finite(found.left),
+                "right": _finite(found.right),
+                "gap": found.gap,
+                "half_width": found.error,
+            },
+            draws=found.draws,
+            seed=problem.claim.seed,
+        ),
+        counterexample,
+    )
+
+
+def _at_the_end(problem: CompiledClaim, case: Case, scale: float = NOISY_SCALES[0]) -> Case:
+    ends = dict.fromkeys(problem.large, scale)
+    return case.with_scalars(**ends, **vanishing(problem, scale if problem.large else 1.0))
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
 @cache
 def _versions() -> dict[str, str]:
     import importlib.metadata
@@ -323,6 +519,3 @@ def _versions() -> dict[str, str]:
         "heedful": __version__,
         **{package: importlib.metadata.version(package) for package in packages},
     }
-
-
-__all__ = ["judge"]

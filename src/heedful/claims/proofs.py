@@ -1,7 +1,8 @@
-"""Proofs by ball arithmetic: a statement enclosed over whole ranges of its symbols."""
+"""Proofs: statements enclosed in ball arithmetic over whole ranges of symbols, and theorems."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,9 +24,21 @@ from heedful.claims.balls import (
     scalar,
     transpose,
 )
+from heedful.claims.compile import CompiledClaim
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.functions import read_in_balls
-from heedful.claims.problem import Problem
+from heedful.claims.language.tree import (
+    Call,
+    Compare,
+    Expression,
+    ForAll,
+    Logic,
+    Name,
+    Number,
+    walk,
+)
+from heedful.claims.symbols import Values
+from heedful.positions import uniqueness
 
 if TYPE_CHECKING:
     from heedful.claims.search import Case
@@ -35,7 +48,7 @@ PRECISIONS = (128, 512, 4096)
 MOST_BOXES = 4000
 
 
-def exact_truth(problem: Problem, case: Case) -> bool | None:
+def exact_truth(problem: CompiledClaim, case: Case) -> bool | None:
     """Return whether a claim holds in one case, with certainty, or None."""
     for bits in PRECISIONS:
         with _precision(bits):
@@ -55,7 +68,7 @@ def decimal(value: float) -> Ball:
     return Ball.exact(Fraction(repr(float(value))))
 
 
-def proved_from(problem: Problem, case: Case, beta_0: float) -> bool:
+def proved_from(problem: CompiledClaim, case: Case, beta_0: float) -> bool:
     """Tell whether a claim is proved for every value of its large symbol from β₀ on."""
     (symbol,) = problem.large
     with _precision(PRECISIONS[0]):
@@ -71,7 +84,7 @@ def proved_from(problem: Problem, case: Case, beta_0: float) -> bool:
             return False
 
 
-def disproved_from(problem: Problem, case: Case, beta_0: float) -> bool:
+def disproved_from(problem: CompiledClaim, case: Case, beta_0: float) -> bool:
     """Tell whether a claim is proved to FAIL for every value of its large symbol from β₀ on."""
     (symbol,) = problem.large
     with _precision(PRECISIONS[0]):
@@ -82,7 +95,10 @@ def disproved_from(problem: Problem, case: Case, beta_0: float) -> bool:
 
 
 def proved_on_ranges(
-    problem: Problem, case: Case, ranges: Mapping[str, tuple[float, float]], seconds: float = 3.0
+    problem: CompiledClaim,
+    case: Case,
+    ranges: Mapping[str, tuple[float, float]],
+    seconds: float = 3.0,
 ) -> bool:
     """Tell whether a claim is proved for every value of its interval symbols."""
     with _precision(PRECISIONS[0]):
@@ -95,7 +111,7 @@ def proved_on_ranges(
             return False
 
 
-def limit_weights(problem: Problem, case: Case) -> list[float] | None:
+def limit_weights(problem: CompiledClaim, case: Case) -> list[float] | None:
     """Return the coefficients of c on the values as the large symbol grows without bound."""
     (symbol,) = problem.large
     with _precision(PRECISIONS[0]):
@@ -110,7 +126,7 @@ def limit_weights(problem: Problem, case: Case) -> list[float] | None:
 
 
 def ball_world(
-    problem: Problem,
+    problem: CompiledClaim,
     scalars: Mapping[str, Ball],
     arrays: Mapping[str, Any],
     numbers: Mapping[str, float],
@@ -144,7 +160,7 @@ def ball_world(
 
 
 def _with_keys(
-    problem: Problem,
+    problem: CompiledClaim,
     world: BallWorld,
     sizes: Mapping[str, int],
     arrays: Mapping[str, Any],
@@ -186,13 +202,13 @@ def _with_keys(
     )
 
 
-def _scale(problem: Problem, dimension: int) -> Ball:
+def _scale(problem: CompiledClaim, dimension: int) -> Ball:
     if problem.claim.scale == "sqrt_d":
         return Ball(arb(1) / arb(dimension).sqrt())
     return decimal(float(problem.claim.scale))
 
 
-def _with_heads(problem: Problem, world: BallWorld) -> BallWorld:
+def _with_heads(problem: CompiledClaim, world: BallWorld) -> BallWorld:
     if not problem.heads:
         return world
     evaluator = BallEvaluator(world)
@@ -218,7 +234,7 @@ def _with_heads(problem: Problem, world: BallWorld) -> BallWorld:
     return replace(world, symbols=symbols, families=families)
 
 
-def _with_sequence(problem: Problem, world: BallWorld) -> BallWorld:
+def _with_sequence(problem: CompiledClaim, world: BallWorld) -> BallWorld:
     evaluator = BallEvaluator(world)
     x = Enclosure([list(evaluator.value(row).entries) for row in problem.sequence], "matrix")
     families = {**world.families, "x": x}
@@ -237,7 +253,7 @@ def _with_sequence(problem: Problem, world: BallWorld) -> BallWorld:
 
 
 def _lettered(
-    problem: Problem, case: Case, symbol: str, low: float, high: float | None
+    problem: CompiledClaim, case: Case, symbol: str, low: float, high: float | None
 ) -> BallWorld:
     """Return the world in which one symbol stays a letter that runs over a span."""
     scalars = {name: decimal(value) for name, value in case.scalars.items()}
@@ -247,12 +263,12 @@ def _lettered(
 
 
 def _along(
-    problem: Problem, case: Case, symbol: str, low: float, high: float | None
+    problem: CompiledClaim, case: Case, symbol: str, low: float, high: float | None
 ) -> bool | None:
     return BallEvaluator(_lettered(problem, case, symbol, low, high)).truth(problem.statement)
 
 
-def _piecewise(problem: Problem, case: Case, symbol: str, low: float, high: float) -> bool:
+def _piecewise(problem: CompiledClaim, case: Case, symbol: str, low: float, high: float) -> bool:
     pieces = [(low, high)]
     for _ in range(MOST_BOXES):
         if not pieces:
@@ -268,7 +284,7 @@ def _piecewise(problem: Problem, case: Case, symbol: str, low: float, high: floa
 
 
 def _proved_on_box(
-    problem: Problem, case: Case, ranges: dict[str, tuple[float, float]], deadline: float
+    problem: CompiledClaim, case: Case, ranges: dict[str, tuple[float, float]], deadline: float
 ) -> bool:
     boxes = [ranges]
     done = 0
@@ -308,3 +324,108 @@ class _precision:  # noqa: N801 - reads as a verb: with _precision(128)
 
     def __exit__(self, *_: object) -> None:
         ctx.prec = self.before
+
+
+# ---- how large is large: the bound β₀ from which a claim holds, and its formula ----
+
+
+def rounded_up(bound: float) -> float:
+    """Round a bound up to four figures, so that it can be said and still holds.
+
+    >>> rounded_up(5.98141421)
+    5.982
+    """
+    if bound <= 0.001:
+        return 0.001
+    digits = 3 - math.floor(math.log10(bound))
+    scale = 10.0**digits
+    return math.ceil(bound * scale * (1 + 1e-12) + 1e-9) / scale
+
+
+def closed_form(problem: CompiledClaim, thresholds: Mapping[str, float]) -> str | None:
+    """Return the formula of β₀ over n if that of m equal keys of n fits every case.
+
+    For orthonormal keys and a query β·(sum of m keys), the error is (n−m)/(m e^β + n−m), so
+    β₀ = ln((n−m)(1−ε)/(mε)).
+    """
+    tolerance = _tolerance(problem)
+    if problem.claim.keys != "orthonormal" or tolerance is None:
+        return None
+    for m in (1, 2, 3, 4, 5, 8):
+        if all(_fits(label, bound, m, tolerance) for label, bound in thresholds.items()):
+            symbol = problem.large[0]
+            below = "ε" if m == 1 else f"({m} ε)"
+            head = f"{symbol}₀ = ln((n − {m})(1 − ε)/{below})"
+            return f"{head} with ε = {tolerance:g}"
+    return None
+
+
+def _fits(label: str, bound: float, m: int, tolerance: float) -> bool:
+    sizes = dict(part.split("=") for part in label.split(", ") if "=" in part)
+    if "n" not in sizes:
+        return False
+    n = float(sizes["n"])
+    if n < m:
+        return False
+    if n == m:
+        return bound <= 1.0
+    wanted = math.log((n - m) * (1 - tolerance) / (m * tolerance))
+    return abs(max(wanted, 0.0) - bound) <= 2e-3 * max(1.0, wanted)
+
+
+def _tolerance(problem: CompiledClaim) -> float | None:
+    found: list[Expression | None] = [
+        node.within
+        for tree in problem.expectations
+        for node in walk(tree)
+        if isinstance(node, Compare) and node.operator == "~"
+    ]
+    if len(found) != 1:
+        return None
+    within = found[0]
+    if within is None:
+        return float(problem.claim.tolerance)
+    return float(within.value) if isinstance(within, Number) else None
+
+
+# ---- proofs that need an idea rather than a computation ----
+
+
+def prove_uniqueness(problem: CompiledClaim) -> tuple[str, ...] | None:
+    """Return the proof that no two positions share a sinusoidal embedding, if that is the claim."""
+    if problem.claim.positions.get("kind", "sinusoidal") != "sinusoidal":
+        return None
+    if len(problem.expectations) != 1 or not _says_unique(problem.expectations[0]):
+        return None
+    widths = problem.domains.get("d", Values((2.0,)))
+    if not isinstance(widths, Values):
+        return None
+    base = float(problem.claim.positions.get("base", 10000.0))
+    proof: tuple[str, ...] = ()
+    for width in widths.numbers:
+        found = uniqueness(int(width), base)
+        if not found.unique:
+            return None
+        proof = found.proof
+    return proof
+
+
+def _says_unique(node: Expression) -> bool:
+    match node:
+        case ForAll(
+            (s, t),
+            condition,
+            Compare("!=", Call("phi", (Name(first),)), Call("phi", (Name(second),))),
+        ):
+            return {s, t} == {first, second} and _apart(condition, {s, t})
+    return False
+
+
+def _apart(condition: Expression | None, indices: set[str]) -> bool:
+    """Tell whether a condition keeps two indices from being the same."""
+    match condition:
+        case Logic("and", left, right):
+            return _apart(left, indices) or _apart(right, indices)
+        case Compare("!=" | "<" | ">", Name(first), Name(second)):
+            return {first, second} == indices
+    return False

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from heedful.claims.climbing import Starts
+from heedful.claims.compile import CompiledClaim, equations_only
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.language.tree import Compare, Expression, Logic, walk
-from heedful.claims.problem import Problem, equations_only
 from heedful.claims.proofs import exact_truth
+from heedful.claims.sheet.claim import field_error
 from heedful.claims.symbols import LARGE, SMALL, Array, Values, array_examples
 from heedful.claims.values import NoValueError, Truth
 from heedful.claims.worlds import TooFewKeysError, build_world
@@ -33,6 +33,15 @@ FARTHER = (1e2, 1e3, 1e4)
 BETWEEN, MOST_BETWEEN = 192, 8
 """How often, and in how many cases, a claim that survived is tried between the scales."""
 BEYOND = (1e6, 1e12, 1e40)
+CLIMBING_STEPS = 250
+"""Changes that are tried."""
+CLIMBING_SHARE = 0.05
+"""The share of a claim's time that may go into one climb."""
+MOST_STARTS = 4
+LARGEST_ENTRY = 30.0
+"""Entries do not grow beyond this: exp of their products must stay finite."""
+SHRINKING_ROUNDS = 3
+MOST_SHRINKING_TRIALS = 300
 INEXACT = ("unit vector", "distribution", "orthonormal")
 
 
@@ -76,7 +85,7 @@ class Survey:
     """Whether every combination of the listed values was looked at."""
 
 
-def survey(problem: Problem, deadline: float) -> Survey:
+def survey(problem: CompiledClaim, deadline: float) -> Survey:
     """Look at many cases, smallest first; stop at the first size at which some fail."""
     found = Survey()
     rng = np.random.default_rng(problem.claim.seed)
@@ -126,15 +135,15 @@ def survey(problem: Problem, deadline: float) -> Survey:
     if not found.looked_at and no_value is not None:
         raise no_value
     if not found.looked_at:
-        raise FormulaError(
-            f"{problem.claim.id}.where",
+        raise field_error(
+            ("where",),
             "leaves no case to look at",
             expected="ranges with at least one case (enough keys for every name)",
         )
     return found
 
 
-def all_cases(problem: Problem, rng: np.random.Generator) -> Iterator[Case]:
+def all_cases(problem: CompiledClaim, rng: np.random.Generator) -> Iterator[Case]:
     """Yield every case: sizes first, then examples of each array."""
     for scalars in problem.scalar_cases(rng):
         sizes = problem.sizes(scalars)
@@ -159,7 +168,7 @@ def all_cases(problem: Problem, rng: np.random.Generator) -> Iterator[Case]:
             yield Case(dict(scalars), arrays)
 
 
-def eventually(problem: Problem, case: Case) -> tuple[Case, Outcome, float | None]:
+def eventually(problem: CompiledClaim, case: Case) -> tuple[Case, Outcome, float | None]:
     """Judge a case; with a large (or small) symbol, at the end of its range.
 
     Returns the case in which it was judged, the outcome there, and from where on it holds.
@@ -193,12 +202,12 @@ def eventually(problem: Problem, case: Case) -> tuple[Case, Outcome, float | Non
     return at, outcome, threshold
 
 
-def vanishing(problem: Problem, scale: float = 1.0) -> dict[str, float]:
+def vanishing(problem: CompiledClaim, scale: float = 1.0) -> dict[str, float]:
     """Return values of the small symbols: small even when multiplied by the large scale."""
     return dict.fromkeys(problem.small, SMALL[-1] / max(1.0, scale))
 
 
-def fails_for_good(problem: Problem, case: Case) -> bool:
+def fails_for_good(problem: CompiledClaim, case: Case) -> bool:
     """Tell whether a claim about a large symbol fails at every scale tried, and no less so."""
     symbol = problem.large[0]
     scales = FARTHER if inexact(problem) else (*FARTHER, 1e6, 1e9, 1e12)
@@ -213,7 +222,7 @@ def fails_for_good(problem: Problem, case: Case) -> bool:
     return min(gaps) >= 0.99 * gaps[0]
 
 
-def holds_throughout(problem: Problem, cases: list[Case], rng: np.random.Generator) -> bool:
+def holds_throughout(problem: CompiledClaim, cases: list[Case], rng: np.random.Generator) -> bool:
     """Tell whether a claim about a large symbol also holds between and far beyond the scales.
 
     A sine below its crest at nine scales, or a bound of 1e30, is not a claim that holds.
@@ -233,14 +242,14 @@ def holds_throughout(problem: Problem, cases: list[Case], rng: np.random.Generat
     return True
 
 
-def inexact(problem: Problem) -> bool:
+def inexact(problem: CompiledClaim) -> bool:
     """Tell whether an array meets its own definition only up to rounding, such as a unit vector."""
     return problem.claim.keys == "unit" or any(
         isinstance(domain, Array) and domain.kind in INEXACT for domain in problem.domains.values()
     )
 
 
-def _as_it_vanishes(problem: Problem, case: Case) -> tuple[Case, Outcome]:
+def _as_it_vanishes(problem: CompiledClaim, case: Case) -> tuple[Case, Outcome]:
     """Judge a case with a small symbol; a failure that fades as it shrinks is none."""
     last = case.with_scalars(**vanishing(problem))
     outcome = outcome_of(problem, last)
@@ -254,7 +263,7 @@ def _as_it_vanishes(problem: Problem, case: Case) -> tuple[Case, Outcome]:
     return last, outcome
 
 
-def _vacuous(problem: Problem, world: World) -> bool:
+def _vacuous(problem: CompiledClaim, world: World) -> bool:
     statement = problem.statement
     return (
         isinstance(statement, Logic)
@@ -263,13 +272,13 @@ def _vacuous(problem: Problem, world: World) -> bool:
     )
 
 
-def _listed(problem: Problem, case: Case) -> tuple[float, ...]:
+def _listed(problem: CompiledClaim, case: Case) -> tuple[float, ...]:
     return tuple(
         case.scalars[name] for name, domain in problem.domains.items() if isinstance(domain, Values)
     )
 
 
-def outcome_of(problem: Problem, case: Case) -> Outcome:
+def outcome_of(problem: CompiledClaim, case: Case) -> Outcome:
     """Judge one case without noise."""
     world = build_world(problem, case.scalars, case.arrays)
     truth = Evaluator(world).truth(problem.statement)
@@ -282,7 +291,7 @@ def outcome_of(problem: Problem, case: Case) -> Outcome:
     return Outcome(holds, truth, world)
 
 
-def _bisect(problem: Problem, case: Case, symbol: str, low: float, high: float) -> float:
+def _bisect(problem: CompiledClaim, case: Case, symbol: str, low: float, high: float) -> float:
     for _ in range(30):
         middle = (low + high) / 2
         if outcome_of(problem, case.with_scalars(**{symbol: middle})).holds:
@@ -313,3 +322,162 @@ def _size(case: Case) -> float:
 
 def _label(case: Case) -> str:
     return ", ".join(f"{name}={value:g}" for name, value in sorted(case.scalars.items())) or "all"
+
+
+# ---- looking harder: from the case that holds most narrowly, uphill ----
+#
+# A few dozen examples of a matrix are no search. Here one entry, one row or the size of one
+# array is changed at a time; a change is kept if it brings the claim closer to failing.
+
+
+class Starts:
+    """The narrowest case of each choice of sizes: where to begin."""
+
+    def __init__(self) -> None:
+        self.best: dict[tuple[float, ...], tuple[float, Case, Outcome]] = {}
+
+    def add(self, case: Case, outcome: Outcome) -> None:
+        """Keep a case if it is the narrowest of its sizes."""
+        sizes = tuple(case.scalars.values())
+        reached = narrowness(outcome)
+        if sizes not in self.best or reached > self.best[sizes][0]:
+            self.best[sizes] = reached, case, outcome
+
+    def climbed(self, problem: CompiledClaim, deadline: float) -> list[tuple[Case, Outcome]]:
+        """Return the first failure that is found from the narrowest of them."""
+        ranked = sorted(self.best.values(), key=lambda start: -start[0])
+        for _, case, outcome in ranked[:MOST_STARTS]:
+            failure = climb(problem, case, outcome, deadline)
+            if failure is not None:
+                return [failure]
+        return []
+
+
+def climb(
+    problem: CompiledClaim, case: Case, outcome: Outcome, deadline: float
+) -> tuple[Case, Outcome] | None:
+    """Return a failing case found by small changes of the arrays, or None."""
+    names = [name for name in case.arrays if _free(problem, name)]
+    if not names or problem.large or problem.small:
+        return None
+    rng = np.random.default_rng(problem.claim.seed)
+    best = narrowness(outcome)
+    end = time.perf_counter() + CLIMBING_SHARE * max(0.0, deadline - time.perf_counter())
+    for step in range(CLIMBING_STEPS):
+        if time.perf_counter() > end:
+            break
+        name = names[step % len(names)]
+        array = _changed(problem, name, case.arrays, rng)
+        candidate = Case(case.scalars, {**case.arrays, name: array})
+        try:
+            tried = outcome_of(problem, candidate)
+        except NoValueError:
+            continue
+        if tried.holds is False:
+            return candidate, tried
+        reached = narrowness(tried)
+        if reached > best:
+            case, best = candidate, reached
+    return None
+
+
+def narrowness(outcome: Outcome) -> float:
+    """Return the gap relative to both sides, so that merely shrinking everything is no gain."""
+    truth = outcome.truth
+    if truth.left is None or truth.right is None:
+        return float(np.max(truth.gap))
+    size = float(np.abs(truth.left.array).max() + np.abs(truth.right.array).max())
+    return float(np.max(truth.gap)) / size if size > 0 else -math.inf
+
+
+def _free(problem: CompiledClaim, name: str) -> bool:
+    domain = problem.domains.get(name)
+    return name == "k" or (
+        isinstance(domain, Array) and domain.kind in ("vector", "matrix", "unit vector")
+    )
+
+
+def _changed(
+    problem: CompiledClaim, name: str, arrays: Mapping[str, Any], rng: np.random.Generator
+) -> Any:
+    array = np.array(arrays[name])
+    kind = int(rng.integers(5))
+    like = [other for other in arrays if other != name and arrays[other].shape == array.shape]
+    if kind == 4 and like:
+        # Two arrays that nearly agree: where claims about differences are tightest.
+        array = arrays[like[int(rng.integers(len(like)))]] + 0.1 * rng.standard_normal(array.shape)
+    place = tuple(int(rng.integers(size)) for size in array.shape)
+    if kind == 0:
+        array[place] += rng.standard_normal()
+    elif kind == 1:
+        array[place] = float(rng.integers(-2, 3))
+    elif kind == 2:
+        array[place[0]] = array[place[0]] * rng.choice([0.0, 0.5, -1.0, 2.0])
+    elif kind == 3:
+        array = array + 0.3 * rng.standard_normal(array.shape)
+    array = np.clip(array, -LARGEST_ENTRY, LARGEST_ENTRY)
+    domain = problem.domains.get(name)
+    if name == "k" and problem.claim.keys == "unit":
+        return _unit_rows(array)
+    if isinstance(domain, Array) and domain.kind == "unit vector":
+        return _unit_rows(array[None])[0]
+    return array
+
+
+def _unit_rows(rows: Any) -> Any:
+    sizes = np.linalg.norm(rows, axis=1, keepdims=True)
+    fallback = np.eye(1, rows.shape[1])
+    return np.where(sizes > 0, rows / np.where(sizes > 0, sizes, 1.0), fallback)
+
+
+# ---- making a counterexample simple: fewest keys first, then the plainest numbers ----
+
+
+def shrink(problem: CompiledClaim, case: Case, outcome: Outcome) -> tuple[Case, Outcome]:
+    """Return a failing case with simpler numbers, as long as it still fails."""
+    trials = 0
+    for _ in range(SHRINKING_ROUNDS):
+        changed = False
+        for name, array in list(case.arrays.items()):
+            if _special(problem, name):
+                continue
+            for simpler in _simpler(np.asarray(array)):
+                trials += 1
+                if trials > MOST_SHRINKING_TRIALS:
+                    return case, outcome
+                candidate = Case(case.scalars, {**case.arrays, name: simpler})
+                try:
+                    tried = outcome_of(problem, candidate)
+                except FormulaError:
+                    continue
+                if tried.holds is False:
+                    case, outcome, changed = candidate, tried, True
+                    break
+        if not changed:
+            break
+    return case, outcome
+
+
+def _special(problem: CompiledClaim, name: str) -> bool:
+    domain = problem.domains.get(name)
+    special = isinstance(domain, Array) and domain.kind not in ("vector", "matrix")
+    return special or (name == "k" and problem.claim.keys == "unit")
+
+
+def _simpler(array: Any) -> Any:
+    """Yield plainer versions: whole numbers, signs, then single entries set to 0 or 1."""
+    for candidate in (
+        np.sign(np.round(array)),
+        np.clip(np.round(array), -2, 2),
+        np.round(array),
+        np.round(array * 2) / 2,
+    ):
+        if not np.array_equal(candidate, array):
+            yield candidate
+    flat = array.reshape(-1)
+    for place in range(min(flat.size, 40)):
+        for value in (0.0, 1.0):
+            if flat[place] not in (0.0, 1.0) or (flat[place] == 1.0 and value == 0.0):
+                changed = flat.copy()
+                changed[place] = value
+                yield changed.reshape(array.shape)

@@ -21,11 +21,11 @@ from flint import arb
 from scipy.special import stdtrit
 
 from heedful.claims.balls import Ball, Enclosure, NotEnclosed, Span, flatten, lift
+from heedful.claims.compile import CompiledClaim
 from heedful.claims.evaluate import Setting
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.language.tree import Call, Compare, Expression, Logic, Unary, walk
-from heedful.claims.problem import Problem
 from heedful.claims.proofs import PRECISIONS, _precision, ball_world, decimal
 from heedful.claims.values import Truth
 from heedful.claims.worlds import (
@@ -74,7 +74,7 @@ class Estimate:
         return abs(self.gap) > self.error
 
 
-def estimate(problem: Problem, case: Case) -> Estimate:
+def estimate(problem: CompiledClaim, case: Case) -> Estimate:
     """Estimate a claim about a distribution in one case."""
     directions = noise_directions(problem, case.scalars)
     noise = _noise(problem, directions)
@@ -98,7 +98,7 @@ def estimate(problem: Problem, case: Case) -> Estimate:
     )
 
 
-def _noise(problem: Problem, directions: int) -> Noise:
+def _noise(problem: CompiledClaim, directions: int) -> Noise:
     if directions == 0:
         return Noise(np.zeros((1, 0)))
     if directions == 1:
@@ -109,7 +109,7 @@ def _noise(problem: Problem, directions: int) -> Noise:
     return drawn_noise(directions, draws, rng)
 
 
-def _quadrature_error(problem: Problem, case: Case, gap: float) -> float:
+def _quadrature_error(problem: CompiledClaim, case: Case, gap: float) -> float:
     """Bound the error of the midpoint rule by that of a coarser one, and by jumps at nodes."""
     if not problem.statistical:
         return 0.0
@@ -118,7 +118,7 @@ def _quadrature_error(problem: Problem, case: Case, gap: float) -> float:
     return 2 * abs(float(np.max(coarse.gap)) - gap) + jumps
 
 
-def _sampling_error(problem: Problem, case: Case, noise: Noise) -> float:
+def _sampling_error(problem: CompiledClaim, case: Case, noise: Noise) -> float:
     """Return half the width of the 99 % interval of the gap, from independent groups."""
     parts = np.array_split(noise.coordinates, GROUPS)
     gaps = [float(np.max(_truth(problem, case, Noise(part))[1].gap)) for part in parts]
@@ -132,7 +132,7 @@ def _sampling_error(problem: Problem, case: Case, noise: Noise) -> float:
     return error
 
 
-def _has_jumps(problem: Problem) -> bool:
+def _has_jumps(problem: CompiledClaim) -> bool:
     return any(
         isinstance(node, Call) and (node.function in ("P", "quantile") or (node.given is not None))
         for tree in problem.expectations
@@ -140,7 +140,7 @@ def _has_jumps(problem: Problem) -> bool:
     )
 
 
-def _mentions_equality(problem: Problem) -> bool:
+def _mentions_equality(problem: CompiledClaim) -> bool:
     return any(
         isinstance(node, Compare) and node.operator in ("=", "!=", "~")
         for tree in problem.expectations
@@ -148,7 +148,7 @@ def _mentions_equality(problem: Problem) -> bool:
     )
 
 
-def share_failing(problem: Problem, case: Case) -> tuple[Estimate, float]:
+def share_failing(problem: CompiledClaim, case: Case) -> tuple[Estimate, float]:
     """For a claim that must hold in every draw: the share of draws in which it fails."""
     found = estimate(problem, case)
     holds = np.broadcast_to(found.truth.holds, (found.draws,))
@@ -156,7 +156,7 @@ def share_failing(problem: Problem, case: Case) -> tuple[Estimate, float]:
     return found, float(np.mean(~holds) if weights is None else np.sum(weights * ~holds))
 
 
-def enclosed(problem: Problem, case: Case) -> bool | None:
+def enclosed(problem: CompiledClaim, case: Case) -> bool | None:
     """Prove (True) or disprove (False) a claim with one noisy direction; None: cannot tell."""
     if noise_directions(problem, case.scalars) != 1:
         return None
@@ -174,7 +174,7 @@ def enclosed(problem: Problem, case: Case) -> bool | None:
 class _CellEvaluator(BallEvaluator):
     """Encloses statistics over cells of the one noisy direction."""
 
-    def __init__(self, problem: Problem, case: Case, count: int) -> None:
+    def __init__(self, problem: CompiledClaim, case: Case, count: int) -> None:
         self.cells = list(_cells(problem, case, count))
         self._weights_of: dict[Expression | None, list[Any]] = {}
         fixed = {name: Enclosure(decimal(value), "scalar") for name, value in case.scalars.items()}
@@ -274,7 +274,7 @@ def _shaped(entries: list[Ball], like: Enclosure) -> Enclosure:
     return Enclosure(rows, "matrix", like.formal)
 
 
-def _cells(problem: Problem, case: Case, count: int) -> Any:
+def _cells(problem: CompiledClaim, case: Case, count: int) -> Any:
     """Yield (mass, world) for cells that cover the whole line."""
     world = (
         build_world(problem, case.scalars, case.arrays, noise=Noise(np.zeros((1, 1))))
@@ -296,7 +296,7 @@ def _cells(problem: Problem, case: Case, count: int) -> Any:
         yield mass, ball_world(problem, known, case.arrays, case.scalars, keys=keys)
 
 
-def _random(problem: Problem, xi: Ball) -> dict[str, Ball]:
+def _random(problem: CompiledClaim, xi: Ball) -> dict[str, Ball]:
     from heedful.claims.symbols import Array
 
     return {
@@ -331,7 +331,7 @@ def _cdf(x: float) -> Any:
     return (arb(x) / arb(2).sqrt()).erf() / 2 + arb(1) / 2
 
 
-def _truth(problem: Problem, case: Case, noise: Noise) -> tuple[World, Truth]:
+def _truth(problem: CompiledClaim, case: Case, noise: Noise) -> tuple[World, Truth]:
     world = build_world(problem, case.scalars, case.arrays, noise=noise)
     return world, Evaluator(world).truth(problem.statement)
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from heedful.attention.operation import scale_of
+from heedful.claims.compile import CompiledClaim
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.language import show
 from heedful.claims.language.tree import Expression, names_in
-from heedful.claims.problem import Problem
+from heedful.claims.sheet.claim import field_error
 from heedful.claims.symbols import Array, size_of
 from heedful.claims.values import Value, add, constant, multiply, scalar, transpose
 from heedful.errors import FormulaError
@@ -34,7 +35,7 @@ class Noise:
 
 
 def build_world(
-    problem: Problem,
+    problem: CompiledClaim,
     scalars: Mapping[str, float],
     arrays: Mapping[str, Any],
     *,
@@ -67,29 +68,12 @@ def build_world(
     elif claim.keys is not None:
         world = _with_heads(problem, _with_values(problem, world))
     for name, tree in problem.definitions.items():
-        value = _value(problem, world, f"let.{name}", tree)
+        value = Evaluator(world).value(tree)
         world = replace(world, symbols={**world.symbols, name: value})
     return world
 
 
-def _value(problem: Problem, world: World, field: str, tree: Expression) -> Value:
-    """Return what a formula comes to; an error names the field in which it stands."""
-    try:
-        return Evaluator(world).value(tree)
-    except FormulaError as error:
-        if not error.where.startswith("formula"):
-            raise
-        raise type(error)(
-            f"{problem.claim.id}.{field}",
-            error.problem,
-            expected=error.expected,
-            way_out=error.way_out,
-            column=error.column,
-            field=error.field,
-        ) from None
-
-
-def noise_directions(problem: Problem, scalars: Mapping[str, float]) -> int:
+def noise_directions(problem: CompiledClaim, scalars: Mapping[str, float]) -> int:
     """Return how many independent normal coordinates a case needs."""
     sizes = problem.sizes(scalars)
     count = 0
@@ -118,7 +102,7 @@ def drawn_noise(directions: int, draws: int, rng: np.random.Generator) -> Noise:
 
 
 def _random_symbols(
-    problem: Problem, world: World, sizes: Mapping[str, int], noise: Noise
+    problem: CompiledClaim, world: World, sizes: Mapping[str, int], noise: Noise
 ) -> tuple[World, int]:
     column = 0
     symbols = dict(world.symbols)
@@ -134,7 +118,7 @@ def _random_symbols(
 
 
 def _with_keys(
-    problem: Problem,
+    problem: CompiledClaim,
     world: World,
     sizes: Mapping[str, int],
     arrays: Mapping[str, Any],
@@ -143,7 +127,7 @@ def _with_keys(
 ) -> World:
     kind = problem.claim.keys
     if problem.key_rows:
-        rows = _stack(problem, world, "keys", problem.key_rows)
+        rows = _stack(world, problem.key_rows)
         symbols = {**world.symbols}
         symbols.setdefault("n", scalar(rows.shape[0]))
         symbols.setdefault("d", scalar(rows.shape[1]))
@@ -154,8 +138,8 @@ def _with_keys(
     if kind in ("unit", "any"):
         return _scaled(problem, world, constant(arrays["k"]))
     if n > d:
-        raise FormulaError(
-            f"{problem.claim.id}.where",
+        raise field_error(
+            ("where",),
             f"{n} keys in {d} dimensions",
             expected=f"d ≥ n for {kind} keys",
         )
@@ -164,7 +148,7 @@ def _with_keys(
         return _scaled(problem, world, rows)
     world = replace(world, families={**world.families, "mu": rows})
     if noise is None:
-        raise FormulaError(problem.claim.id, "has Gaussian keys but no draws")
+        raise field_error(("keys",), "are Gaussian, but nothing is drawn")
     keys = np.broadcast_to(rows.array, (len(noise.coordinates), n, d)).copy()
     for key, factor in enumerate(_factors(problem, world)):
         width = factor.shape[1]
@@ -179,15 +163,18 @@ class TooFewKeysError(FormulaError):
 
     def __init__(self, n: int, named: int) -> None:
         super().__init__(
-            "where.n", f"n = {n} but {named} members are named", expected=f"n ≥ {named}"
+            "where.n",
+            f"n = {n} but {named} members are named",
+            expected=f"n ≥ {named}",
+            field=("where", "n"),
         )
 
 
-def _needs_members(problem: Problem) -> bool:
+def _needs_members(problem: CompiledClaim) -> bool:
     return not problem.sequence
 
 
-def _factors(problem: Problem, world: World) -> list[Any]:
+def _factors(problem: CompiledClaim, world: World) -> list[Any]:
     """Return L_i with Σ_i = L_i L_iᵀ for every key, with no column where there is no noise."""
     means = world.families["mu"]
     n, d = means.shape
@@ -199,46 +186,48 @@ def _factors(problem: Problem, world: World) -> list[Any]:
         if tree is None:
             factors.append(np.zeros((d, 0)))
             continue
-        covariance = _value(problem, world, f"covariance.{member}", tree)
+        covariance = Evaluator(world).value(tree)
         if covariance.kind == "scalar" and any(name.startswith("mu_") for name in names_in(tree)):
             # mu_a mu_a is a number, and would be taken for noise in every direction.
-            raise FormulaError(
-                f"{problem.claim.id}.covariance.{member}",
+            raise field_error(
+                ("covariance", member),
                 f"{show(tree)} is a number",
                 expected=f"a symmetric {d} x {d} matrix",
                 way_out="write the outer product with a transpose: mu_a mu_a^T",
             )
-        factors.append(_factor(covariance, d))
+        factors.append(_factor(covariance, d, member))
     return factors
 
 
-def _factor(covariance: Value, d: int) -> Any:
+def _factor(covariance: Value, d: int, member: str) -> Any:
     matrix = covariance.array[0]
     if covariance.kind == "scalar":
         matrix = float(matrix) * np.eye(d)
     if matrix.shape != (d, d) or not np.allclose(matrix, matrix.T):
-        raise FormulaError(
-            "covariance", f"is a {covariance.describe()}", expected=f"a symmetric {d} x {d} matrix"
+        raise field_error(
+            ("covariance", member),
+            f"is a {covariance.describe()}",
+            expected=f"a symmetric {d} x {d} matrix",
         )
     sizes, directions = np.linalg.eigh(matrix)
     if sizes[0] < -1e-9 * max(1.0, sizes[-1]):
-        raise FormulaError(
-            "covariance", f"has the eigenvalue {sizes[0]:.3g}", expected="none below 0"
+        raise field_error(
+            ("covariance", member), f"has the eigenvalue {sizes[0]:.3g}", expected="none below 0"
         )
     kept = sizes > 1e-14 * max(1.0, sizes[-1])
     return directions[:, kept] * np.sqrt(sizes[kept])
 
 
-def _scaled(problem: Problem, world: World, rows: Value) -> World:
+def _scaled(problem: CompiledClaim, world: World, rows: Value) -> World:
     scale: Any = problem.claim.scale
     number = scale_of("sqrt_d" if scale == "sqrt_d" else float(scale), rows.shape[1])
     return replace(world, families={**world.families, "k": rows}, scale=number)
 
 
-def _with_values(problem: Problem, world: World) -> World:
+def _with_values(problem: CompiledClaim, world: World) -> World:
     keys = world.families["k"]
     if problem.value_rows:
-        values = _stack(problem, world, "values", problem.value_rows)
+        values = _stack(world, problem.value_rows)
     elif problem.claim.values == "keys":
         values = keys
     else:
@@ -246,13 +235,11 @@ def _with_values(problem: Problem, world: World) -> World:
     return replace(world, families={**world.families, "v": values})
 
 
-def _with_heads(problem: Problem, world: World) -> World:
+def _with_heads(problem: CompiledClaim, world: World) -> World:
     if not problem.heads:
         return world
     evaluator = Evaluator(world)
-    queries = [
-        _value(problem, world, f"heads[{place}]", tree) for place, tree in enumerate(problem.heads)
-    ]
+    queries = [evaluator.value(tree) for tree in problem.heads]
     alphas = [evaluator.apply("weights", query) for query in queries]
     outputs = [evaluator.apply("attention", query) for query in queries]
     count = len(queries)
@@ -272,12 +259,12 @@ def _with_heads(problem: Problem, world: World) -> World:
     return replace(world, families=families, symbols=symbols)
 
 
-def _with_sequence(problem: Problem, world: World) -> World:
-    x = _stack(problem, world, "sequence", problem.sequence)
+def _with_sequence(problem: CompiledClaim, world: World) -> World:
+    x = _stack(world, problem.sequence)
     families = {**world.families, "x": x}
     for name, family in (("K", "k"), ("Q", "q"), ("V", "v")):
         if name in problem.matrices:
-            matrix = _value(problem, world, f"matrices.{name}", problem.matrices[name])
+            matrix = Evaluator(world).value(problem.matrices[name])
             families[family] = multiply(x, transpose(matrix))
         else:
             families[family] = x
@@ -290,7 +277,7 @@ def _with_sequence(problem: Problem, world: World) -> World:
     return replace(world, families=families, scale=number)
 
 
-def _stack(problem: Problem, world: World, field: str, rows: tuple[Expression, ...]) -> Value:
-    parts = [_value(problem, world, f"{field}[{place}]", row) for place, row in enumerate(rows)]
+def _stack(world: World, rows: tuple[Expression, ...]) -> Value:
+    parts = [Evaluator(world).value(row) for row in rows]
     matrix: Value = Evaluator(world).apply("stack", *parts)
     return matrix

@@ -29,14 +29,13 @@ from pydantic import Field, ValidationError
 
 from heedful.claims import Claim, Sheet, Verdict, load_sheet
 from heedful.claims.checker import Answer, Checker, SheetProblem, Task, disagreements
-from heedful.claims.language import parse, show, tex
+from heedful.claims.language import show, tex
 from heedful.claims.sheet import catalog, claim_text, setting_text, toml_lines, with_changes
-from heedful.errors import FormulaError
+from heedful.claims.sheet.formulas import Formula
 from heedful.records import plain
 from heedful.web.answers import Desk, Question, answer, as_json
 from heedful.workers import Job, TaskLimits
 
-_DEFINED = re.compile(r"([^()]*)\(([^()]*)\)")
 """The left side of a definition under `let` that is a function: "f(X)"."""
 
 MOST_TEXT = 70_000
@@ -228,18 +227,13 @@ def _described(sheet: Sheet) -> dict[str, Any]:
 
 
 def formulas_of(claim: Claim) -> list[dict[str, str]]:
-    """Return what a claim expects, each as text with letters and as TeX."""
-    heads = (_DEFINED.fullmatch(key.strip()) for key in claim.let)
-    own = {head[1].strip(): head[2].count(",") + 1 for head in heads if head}
-    formulas = []
-    for text in claim.expect:
-        try:
-            tree = parse(text, functions=own)
-        except FormulaError:  # names that only the engine knows: the text speaks for itself
-            formulas.append({"text": text, "tex": ""})
-        else:
-            formulas.append({"text": show(tree, style="unicode"), "tex": tex(tree)})
-    return formulas
+    """Return what a claim expects, each as text with letters and as TeX; as written if unread."""
+    return [
+        {"text": show(formula.tree, style="unicode"), "tex": tex(formula.tree)}
+        if isinstance(formula, Formula)
+        else {"text": formula, "tex": ""}
+        for formula in claim.expect
+    ]
 
 
 def _claim_dict(sheet: Sheet, claim: Claim) -> dict[str, Any]:

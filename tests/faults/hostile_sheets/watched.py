@@ -18,7 +18,7 @@ from types import CodeType
 from typing import Any
 
 import heedful
-from heedful.claims.judge import judge
+from heedful.claims.judge import judge_claim
 from heedful.claims.sheet import find_sheets, load_sheet
 from heedful.errors import HeedfulError
 
@@ -83,7 +83,7 @@ class Watch:
 def main(folder: Path) -> None:
     """Read and judge every sheet of a folder."""
     for text in ("1 + 1 = 2", "1 + 1 = 3"):  # what the engine imports on first use
-        judge(load_sheet(f'[[claim]]\nid = "x"\nexpect = "{text}"\n').claims[0])
+        judge_claim(load_sheet(f'[[claim]]\nid = "x"\nexpect = "{text}"\n').claims[0])
     watch = Watch(folder)
     sys.addaudithook(watch.hear)
     said: dict[str, list[str]] = {}
@@ -97,7 +97,7 @@ def main(folder: Path) -> None:
         for claim in sheet.claims:
             start = time.perf_counter()
             try:
-                verdict = judge(claim, sheet=sheet.name, seconds=SECONDS)
+                verdict = judge_claim(claim, sheet=sheet.name, seconds=SECONDS)
                 lines.append(f"judged: {verdict.verdict}")
             except MemoryError:
                 lines.append("judged: undecided")  # as the limits of `heed check` would have it

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
+from heedful.claims.compile import CompiledClaim
 from heedful.claims.evaluate import Setting, TreeEvaluator
 from heedful.claims.functions import FUNCTIONS, NotSymbolic
 from heedful.claims.language.tree import (
@@ -32,7 +33,6 @@ from heedful.claims.language.tree import (
     Unary,
     walk,
 )
-from heedful.claims.problem import Problem
 from heedful.claims.symbols import Array, Interval, Values, size_of
 from heedful.claims.verdict import Evidence
 from heedful.errors import FormulaError
@@ -45,7 +45,9 @@ MOST_ENTRIES = 40
 KINDS = ("vector", "matrix")
 
 
-def prove_symbolically(problem: Problem, cases: Sequence[Case], deadline: float) -> Evidence | None:
+def prove_symbolically(
+    problem: CompiledClaim, cases: Sequence[Case], deadline: float
+) -> Evidence | None:
     """Prove equations between arbitrary arrays, size by size; None if that is not possible."""
     if problem.noisy or problem.large or problem.small or problem.given is not None:
         return None
@@ -72,7 +74,7 @@ def prove_symbolically(problem: Problem, cases: Sequence[Case], deadline: float)
     )
 
 
-def _sizes(problem: Problem, cases: Sequence[Case]) -> list[dict[str, float]] | None:
+def _sizes(problem: CompiledClaim, cases: Sequence[Case]) -> list[dict[str, float]] | None:
     """Return the distinct choices of listed scalars, or None when there are intervals of sizes."""
     listed = {name for name, domain in problem.domains.items() if isinstance(domain, Values)}
     if any(isinstance(domain, Interval) and domain.integer for domain in problem.domains.values()):
@@ -223,7 +225,7 @@ class Letters(TreeEvaluator[Any]):
         return family[position, 0] if family.shape[1] == 1 else family[position, :].T
 
 
-def letters_for(problem: Problem, size: Mapping[str, float]) -> Letters:
+def letters_for(problem: CompiledClaim, size: Mapping[str, float]) -> Letters:
     """Return the evaluator of a claim for one choice of its sizes."""
     sizes = problem.sizes(size)
     symbols: dict[str, Any] = {name: _rational(value) for name, value in size.items()}
@@ -257,7 +259,7 @@ def letters_for(problem: Problem, size: Mapping[str, float]) -> Letters:
     return Letters(world)
 
 
-def _with_keys(problem: Problem, world: LetterWorld, sizes: Mapping[str, int]) -> LetterWorld:
+def _with_keys(problem: CompiledClaim, world: LetterWorld, sizes: Mapping[str, int]) -> LetterWorld:
     letters = Letters(world)
 
     def stacked(rows: Sequence[Expression]) -> Any:
@@ -284,7 +286,7 @@ def _with_keys(problem: Problem, world: LetterWorld, sizes: Mapping[str, int]) -
     return replace(world, families={"k": keys, "v": values}, scale=scale)
 
 
-def _with_heads(problem: Problem, world: LetterWorld) -> LetterWorld:
+def _with_heads(problem: CompiledClaim, world: LetterWorld) -> LetterWorld:
     letters = Letters(world)
     symbols, weights = dict(world.symbols), []
     for place, tree in enumerate(problem.heads, start=1):

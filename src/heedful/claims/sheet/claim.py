@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from heedful.claims.sheet.toml import deceptive
+from heedful.errors import FormulaError
 
 MOST_FORMULAS = 50
 LONGEST_WORDS = 1000
@@ -316,6 +317,23 @@ def _inside(key: str | int, read: Callable[[Any], Any], value: Any) -> Any:
     except FieldError as error:
         error.inside = (key, *error.inside)
         raise
+
+
+def field_text(field: tuple[str | int, ...]) -> str:
+    """Write the path of a field as one would say it.
+
+    >>> field_text(("heads", 1)), field_text(("where", "n"))
+    ('heads[1]', 'where.n')
+    """
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in field[1:])
+    return f"{field[0]}{''.join(steps)}"
+
+
+def field_error(
+    field: tuple[str | int, ...], problem: str, *, expected: str = "", way_out: str = ""
+) -> FormulaError:
+    """Return an error about one field of a claim; its sheet knows the line."""
+    return FormulaError(field_text(field), problem, expected=expected, way_out=way_out, field=field)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

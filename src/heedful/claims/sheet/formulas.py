@@ -1,219 +1,251 @@
-"""The formulas of a claim, read when its sheet is: every slip at its own line and column."""
+"""The formulas of a claim, each read once: it keeps its text, its tree and its place.
+
+`read_formulas` reads every formula of a claim in the light of the others: names that `where` and
+`let` declare, functions that `let` defines. From then on a formula is a `Formula`, which is its
+text wherever text is shown and has its tree wherever its meaning counts, in child processes too.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from heedful.claims.language import FUNCTIONS, canonical_name, parse, parse_value
-from heedful.claims.language.tree import Call, Expression, names_in, walk
-from heedful.claims.sheet.claim import Claim, shown
-from heedful.claims.sheet.toml import Keys, Places
-from heedful.errors import FormulaError, HeedfulError
+from heedful.claims.language.tree import Call, Expression, Field, names_in, walk
+from heedful.claims.sheet.claim import Claim, field_error, shown
+from heedful.errors import FormulaError
 
 STATEMENTS = ("expect", "given")
+LISTS = ("expect", "heads", "sequence")
+SINGLE = ("given", "query")
 TABLES = ("covariance", "matrices", "let")
 NAMED = ("where", "covariance", "matrices")
 """Tables whose keys are names of the language: β and beta are the same there."""
-MOST_PARTS = 2_000
 VECTORS = ("keys", "means", "values")
+MOST_PARTS = 2_000
+"""How large a definition may become when the definitions it uses are written out."""
 
 _FUNCTION_HEAD = re.compile(r"([^()]*)\(([^()]*)\)")
+_SUBSCRIPT = re.compile(r"_\{?([A-Za-z]\w*)")
 
 
-class Problems:
-    """The problems of one sheet, in the order in which they were met."""
+class Formula(str):
+    """A formula as it was written, with the tree it was read into."""
 
-    def __init__(self, file: str, places: Places) -> None:
-        self.file = file
-        self.places = places
-        self.found: list[FormulaError] = []
+    tree: Expression
 
-    def add(
-        self,
-        path: Keys,
-        problem: str,
-        *,
-        expected: str = "",
-        way_out: str = "",
-        column: int | None = None,
-    ) -> None:
-        """Note a problem of a value; `column` counts inside a string value."""
-        line, place = self.places.of(path) if column is None else self.places.inside(path, column)
-        self.found.append(
-            FormulaError(
-                self.file, problem, expected=expected, way_out=way_out, line=line, column=place
-            )
+    def __new__(cls, text: str, tree: Expression) -> Formula:
+        """Join a text and its tree."""
+        formula = super().__new__(cls, text)
+        formula.tree = tree
+        return formula
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Formulas travel between processes; the default would pickle the text alone.
+        return (Formula, (str(self), self.tree))
+
+
+@dataclass(frozen=True)
+class DefinitionHead:
+    """The left side of a definition in `let`: a name, or a function with its parameters."""
+
+    name: str
+    parameters: tuple[str, ...] | None
+    """None for a plain name."""
+
+    @classmethod
+    def of(cls, text: str, spell: Callable[[str], str] = str.strip) -> DefinitionHead:
+        """Read the left side of a definition."""
+        function = _FUNCTION_HEAD.fullmatch(text.strip())
+        if function is None:
+            return cls(spell(text), None)
+        return cls(spell(function[1]), tuple(spell(part) for part in function[2].split(",")))
+
+    def __str__(self) -> str:
+        return (
+            self.name if self.parameters is None else f"{self.name}({', '.join(self.parameters)})"
         )
 
-    def relay(self, path: Keys, label: str, error: HeedfulError) -> None:
-        """Note an error about a formula at the place where the formula stands."""
-        self.add(
-            path,
-            f"{label}: {error.problem}",
-            expected=error.expected,
-            way_out=error.way_out,
-            column=getattr(error, "column", None),
-        )
 
-
-def check_formulas(claim: Claim, origin: Callable[[str], Keys], problems: Problems) -> Claim:
-    """Note what is wrong with the formulas of a claim; return it with its names spelled.
-
-    `origin` gives the path of a field: in the claim's own table, or in the defaults.
-    """
-    label = f"claim {shown(claim.id)}"
+def map_formulas(claim: Claim, change: Callable[[Field, str], str]) -> Claim:
+    """Return a claim with every formula replaced by what `change(field, text)` returns."""
     changes: dict[str, Any] = {}
-    for field in NAMED:
-        table: dict[str, Any] = getattr(claim, field)
-        spelled = {}
-        for key, value in table.items():
-            name = _name(key, (*origin(field), key), f"{label}, {field}", problems)
-            spelled[name] = value
-        changes[field] = spelled
-    heads = _Heads.of(claim, origin("let"), label, problems)
-    changes["let"] = heads.spelled
-    trees: dict[str, Expression] = {}
-    for path, field, text in _formulas(claim, origin):
-        read = parse if field in STATEMENTS else parse_value
-        try:
-            tree = read(text, functions=heads.arities)
-        except FormulaError as error:
-            problems.relay(path, f"{label}, {field}", error)
-            continue
-        if field == "let":
-            trees[str(path[-1])] = tree
-    order = _order(trees, heads, origin("let"), label, problems)
-    _refuse_explosions(order, trees, heads, origin("let"), label, problems)
+    for name in LISTS:
+        texts = getattr(claim, name)
+        changes[name] = tuple(change((name, place), text) for place, text in enumerate(texts))
+    for name in SINGLE:
+        text = getattr(claim, name)
+        changes[name] = None if text is None else change((name,), text)
+    for name in TABLES:
+        table: Mapping[str, str] = getattr(claim, name)
+        changes[name] = {key: change((name, key), text) for key, text in table.items()}
+    for name in VECTORS:
+        rows = getattr(claim, name)
+        if isinstance(rows, list | tuple):
+            changes[name] = tuple(
+                change((name, place), row) if isinstance(row, str) else row
+                for place, row in enumerate(rows)
+            )
     return claim.changed(**changes)
 
 
-class _Heads:
-    """The left sides of `let`: names, and functions with their parameters."""
+def read_claim(claim: Claim) -> Claim:
+    """Return a claim with all its formulas read, or raise what is wrong with the first."""
+    unread = False
 
-    def __init__(self) -> None:
-        self.arities: dict[str, int] = {}
-        self.parameters: dict[str, tuple[str, ...]] = {}
-        self.names: dict[str, str] = {}
-        self.spelled: dict[str, str] = {}
+    def note(_field: Field, text: str) -> str:
+        nonlocal unread
+        unread = unread or not isinstance(text, Formula)
+        return text
 
-    @classmethod
-    def of(cls, claim: Claim, path: Keys, label: str, problems: Problems) -> _Heads:
-        """Read the left sides."""
-        heads = cls()
-        for key, text in claim.let.items():
-            place = (*path, key)
-            function = _FUNCTION_HEAD.fullmatch(key.strip())
-            name = _name(function[1] if function else key, place, f"{label}, let", problems)
-            parameters: tuple[str, ...] = ()
-            if function:
-                parts = function[2].split(",")
-                parameters = tuple(_name(part, place, f"{label}, let", problems) for part in parts)
-                heads.arities[name] = len(parameters)
-            if name in FUNCTIONS:
-                problems.add(
-                    place,
-                    f"{label}, let: {name} is a function of the language already",
-                    expected="expected another name",
-                    way_out=f"try {name}_1",
-                )
-            heads.names[key], heads.parameters[key] = name, parameters
-            heads.spelled[f"{name}({', '.join(parameters)})" if function else name] = text
-        return heads
+    map_formulas(claim, note)
+    if not unread:
+        return claim
+    claim, errors = read_formulas(claim)
+    if errors:
+        raise errors[0]
+    return claim
 
 
-def _name(text: str, path: Keys, label: str, problems: Problems) -> str:
-    """Return a name as the language spells it; note a problem if it is none."""
+def read_formulas(claim: Claim) -> tuple[Claim, list[FormulaError]]:
+    """Return a claim with its names spelled and its formulas read, and what is wrong with it.
+
+    What has been read before is not read again.
+    """
+    errors: list[FormulaError] = []
+    tables = {
+        table: {key: _spelled(key, (table, key), errors) for key in getattr(claim, table)}
+        for table in NAMED
+    }
+    heads = {key: _definition_head(key, errors) for key in claim.let}
+    tables["let"] = {key: str(head) for key, head in heads.items()}
+    functions = {
+        head.name: len(head.parameters) for head in heads.values() if head.parameters is not None
+    }
+    names = {
+        *tables["where"].values(),
+        *(head.name for head in heads.values() if head.parameters is None),
+        *_fixed_members(claim),
+        *(name for name in tables["covariance"].values() if name != "others"),
+    }
+
+    def read(field: Field, text: str) -> str:
+        if isinstance(text, Formula):
+            return text
+        of_function = field[0] == "let" and heads[str(field[1])].parameters is not None
+        reader = parse if field[0] in STATEMENTS else parse_value
+        try:
+            declared = () if of_function else names
+            return Formula(
+                str(text), reader(str(text), functions=functions, names=declared, field=field)
+            )
+        except FormulaError as error:
+            error.field = field
+            errors.append(error)
+            return text
+
+    claim = map_formulas(claim, read)
+    _check_definitions(claim.let, heads, errors)
+    spelled = {
+        table: {names_of[key]: item for key, item in getattr(claim, table).items()}
+        for table, names_of in tables.items()
+    }
+    return claim.changed(**spelled), errors
+
+
+def _spelled(text: str, field: Field, errors: list[FormulaError]) -> str:
+    """Return a name as the language spells it; note an error if it is none."""
     try:
         return canonical_name(text)
     except FormulaError:
-        problems.add(
-            path,
-            f"{label}: {shown(text)} is not a name",
-            expected="expected a letter, then letters, digits and _",
-            way_out="write for instance n, beta, k_a or W_Q",
+        errors.append(
+            field_error(
+                field,
+                f"{shown(text)} is not a name",
+                expected="expected a letter, then letters, digits and _",
+                way_out="write for instance n, beta, k_a or W_Q",
+            )
         )
         return text
 
 
-def _formulas(claim: Claim, origin: Callable[[str], Keys]) -> Iterator[tuple[Keys, str, str]]:
-    """Yield every formula with its path and field."""
-    for place, text in enumerate(claim.expect):
-        yield (*origin("expect"), place), "expect", text
-    for field in ("given", "query"):
-        text = getattr(claim, field)
-        if text is not None:
-            yield origin(field), field, text
-    for field in ("heads", "sequence"):
-        for place, text in enumerate(getattr(claim, field)):
-            yield (*origin(field), place), field, text
-    for field in TABLES:
-        table: Mapping[str, str] = getattr(claim, field)
-        for key, text in table.items():
-            yield (*origin(field), key), field, text
-    for field in VECTORS:
-        rows = getattr(claim, field)
-        for place, row in enumerate(rows if isinstance(rows, tuple) else ()):
-            if isinstance(row, str):
-                yield (*origin(field), place), field, row
+def _definition_head(key: str, errors: list[FormulaError]) -> DefinitionHead:
+    head = DefinitionHead.of(key, lambda text: _spelled(text, ("let", key), errors))
+    if head.name in FUNCTIONS:
+        errors.append(
+            field_error(
+                ("let", key),
+                f"{head.name} is a function of the language already",
+                expected="expected another name",
+                way_out=f"try {head.name}_1",
+            )
+        )
+    return head
 
 
-def _order(
-    trees: Mapping[str, Expression], heads: _Heads, path: Keys, label: str, problems: Problems
-) -> list[str]:
-    """Return the definitions in an order in which each needs only those before it.
+def _fixed_members(claim: Claim) -> set[str]:
+    """Return the members that the construction names, such as j of "beta k_j".
 
-    Neither f(X) = f(X) nor a = b, b = a has one: that is refused.
+    A `for all i != j` binds i and not j, so they must be known before any formula is read.
     """
-    keys = {name: key for key, name in heads.names.items()}
+    texts: list[str] = []
+
+    def note(field: Field, text: str) -> str:
+        if field[0] in ("query", "heads", "sequence", *TABLES):
+            texts.append(str(text))
+        return text
+
+    map_formulas(claim, note)
+    return {member for text in texts for member in _SUBSCRIPT.findall(text)}
+
+
+def _check_definitions(
+    let: Mapping[str, str], heads: Mapping[str, DefinitionHead], errors: list[FormulaError]
+) -> None:
+    """Refuse definitions that refer to themselves, and those that double and double.
+
+    Neither f(X) = f(X) nor a = b, b = a has an order in which each definition needs only those
+    before it. Twenty short definitions can write out to a million parts.
+    """
+    trees = {key: text.tree for key, text in let.items() if isinstance(text, Formula)}
+    keys = {head.name: key for key, head in heads.items()}
+    own = {key: head.parameters or () for key, head in heads.items()}
     needs = {
-        key: {keys[name] for name in _used(tree) - set(heads.parameters[key]) if name in keys}
+        key: {keys[name] for name in _names_used(tree) - set(own[key]) if name in keys}
         for key, tree in trees.items()
     }
-    order: list[str] = []
-    while free := [key for key in needs if key not in order and not needs[key] - set(order)]:
-        order += free
+    sizes: dict[str, int] = {}
+    while ready := [key for key in needs if key not in sizes and needs[key] <= sizes.keys()]:
+        for key in ready:
+            sizes[key] = 0
+            for node in walk(trees[key]):
+                name = node.function if isinstance(node, Call) else getattr(node, "text", "")
+                sizes[key] += 1 if name in own[key] else sizes.get(keys.get(name, ""), 1)
+            if sizes[key] > MOST_PARTS:
+                errors.append(
+                    field_error(
+                        ("let", key),
+                        f"{heads[key].name} writes out to {sizes[key]:,} parts",
+                        expected=f"expected at most {MOST_PARTS:,}",
+                        way_out="define less through definitions",
+                    )
+                )
+                return
     for key in needs:
         # One that could not be read is missing from `needs`, and has been reported already.
-        if key not in order and needs[key] <= set(needs):
-            problems.add(
-                (*path, key),
-                f"{label}, let: {heads.names[key]} is defined through itself",
-                expected="expected definitions without a circle",
+        if key not in sizes and needs[key] <= needs.keys():
+            errors.append(
+                field_error(
+                    ("let", key),
+                    f"{heads[key].name} is defined through itself",
+                    expected="expected definitions without a circle",
+                )
             )
-            break  # the others of the circle would only repeat it
-    return order
+            return  # the others of the circle would only repeat it
 
 
-def _refuse_explosions(
-    order: Sequence[str],
-    trees: Mapping[str, Expression],
-    heads: _Heads,
-    path: Keys,
-    label: str,
-    problems: Problems,
-) -> None:
-    """Refuse definitions that double and double: twenty short ones write out to a million."""
-    keys = {name: key for key, name in heads.names.items()}
-    sizes: dict[str, int] = {}
-    for key in order:
-        size = 0
-        for node in walk(trees[key]):
-            name = node.function if isinstance(node, Call) else getattr(node, "text", "")
-            own = name in heads.parameters[key]
-            size += 1 if own else sizes.get(keys.get(name, ""), 1)
-        sizes[key] = size
-        if size > MOST_PARTS:
-            problems.add(
-                (*path, key),
-                f"{label}, let: {heads.names[key]} writes out to {size:,} parts",
-                expected=f"expected at most {MOST_PARTS:,}",
-                way_out="define less through definitions",
-            )
-            return
-
-
-def _used(tree: Expression) -> set[str]:
+def _names_used(tree: Expression) -> set[str]:
     calls = {node.function for node in walk(tree) if isinstance(node, Call)}
     return names_in(tree) | calls

@@ -13,7 +13,6 @@ of TOML's own syntax costs only the claim it is in.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,14 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from heedful.claims.sheet.claim import FIELDS, Claim, FieldError, nearest, shown
-from heedful.claims.sheet.formulas import Problems, check_formulas
+from heedful.claims.sheet.formulas import read_formulas
 from heedful.claims.sheet.toml import Block, Keys, Places, read_text, sheet_blocks
 from heedful.errors import FormulaError, HeedfulError, InputError
 
 MOST_CLAIMS = 2_000
 TOP_LEVEL = ("title", "source", "defaults", "claim")
-
-_FIELD = re.compile(r"(\w+)((?:\[\d+\]|\.\w+)*)")
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,48 @@ class Origin:
         if field not in self.own and self.places.knows(default):
             return default
         return (*self.path, field)
+
+
+class ProblemList:
+    """The problems of one sheet, in the order in which they were met."""
+
+    def __init__(self, file: str, places: Places) -> None:
+        self.file = file
+        self.places = places
+        self.found: list[FormulaError] = []
+
+    def add(
+        self,
+        path: Keys,
+        problem: str,
+        *,
+        expected: str = "",
+        way_out: str = "",
+        column: int | None = None,
+    ) -> None:
+        """Note a problem of a value; `column` counts inside a string value."""
+        line, place = self.places.of(path) if column is None else self.places.inside(path, column)
+        self.found.append(
+            FormulaError(
+                self.file, problem, expected=expected, way_out=way_out, line=line, column=place
+            )
+        )
+
+    def add_about(self, identifier: str, origin: Origin, error: HeedfulError) -> None:
+        """Note an error about a claim, at the field and column that the error names."""
+        field = getattr(error, "field", ())
+        label = f"claim {shown(identifier)}"
+        if field:
+            names = (step for step in field if isinstance(step, str) and step.isidentifier())
+            label += f", {'.'.join(names)}"
+        head, *rest = field or ("expect",)
+        self.add(
+            (*origin.of(str(head)), *rest),
+            f"{label}: {error.problem}",
+            expected=error.expected,
+            way_out=error.way_out,
+            column=getattr(error, "column", None),
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,21 +108,10 @@ class Sheet:
     def located(self, identifier: str, error: HeedfulError) -> FormulaError:
         """Return an error about a claim of this sheet with file, line and column.
 
-        The engine names the field: "expect", "heads[1]", "where.n", perhaps after the id.
+        An error about a formula knows its field and column; any other is about what is expected.
         """
-        origin = self.origins[identifier]
-        problems = Problems(self.file, origin.places)
-        named = _FIELD.match(error.where.removeprefix(f"{identifier}."))
-        field, inside = ("expect", "") if named is None else (named[1], named[2])
-        label = f"claim {shown(identifier)}"
-        if field == "heads" and "query" in origin.own:
-            field, inside = "query", ""
-        if field not in FIELDS:
-            field, inside = "expect", ""
-        elif named is not None:
-            label += f", {field}{inside}"
-        steps = [int(step) if step.isdigit() else step for step in re.findall(r"\w+", inside)]
-        problems.relay((*origin.of(field), *steps), label, error)
+        problems = ProblemList(self.file, self.origins[identifier].places)
+        problems.add_about(identifier, self.origins[identifier], error)
         return problems.found[0]
 
 
@@ -124,7 +152,7 @@ class _Reading:
     def sheet(self, blocks: list[Block]) -> Sheet:
         """Read the defaults of all blocks, then their claims."""
         for block in blocks:
-            problems = Problems(self.file, block.places)
+            problems = ProblemList(self.file, block.places)
             if block.problem is not None:
                 self.problems.append(block.problem)
                 self.defaults_lost |= block.mentions_defaults
@@ -132,7 +160,7 @@ class _Reading:
                 self._head(block.data, problems)
             self.problems += problems.found
         for block in blocks:
-            problems = Problems(self.file, block.places)
+            problems = ProblemList(self.file, block.places)
             for position, table in enumerate(self._tables(block.data, problems)):
                 self._claim(("claim", position), table, block.places, problems)
             self.problems += problems.found
@@ -155,7 +183,7 @@ class _Reading:
             origins=self.origins,
         )
 
-    def _tables(self, data: dict[str, Any], problems: Problems) -> list[Any]:
+    def _tables(self, data: dict[str, Any], problems: ProblemList) -> list[Any]:
         tables = data.get("claim", [])
         if not isinstance(tables, list):
             problems.add(
@@ -174,7 +202,7 @@ class _Reading:
             return []
         return tables
 
-    def _head(self, data: dict[str, Any], problems: Problems) -> None:
+    def _head(self, data: dict[str, Any], problems: ProblemList) -> None:
         for field in data:
             if field not in TOP_LEVEL:
                 self._unknown((field,), field, TOP_LEVEL, "a sheet", problems)
@@ -203,7 +231,7 @@ class _Reading:
             else:
                 self.defaults[field] = read
 
-    def _claim(self, path: Keys, table: Any, found: Places, problems: Problems) -> None:
+    def _claim(self, path: Keys, table: Any, found: Places, problems: ProblemList) -> None:
         before = len(problems.found)
         if not isinstance(table, dict):
             problems.add(path, f"a claim is {shown(table)}", expected="expected a table [[claim]]")
@@ -230,7 +258,7 @@ class _Reading:
         self._keep(Claim(**fields), path, table, found, problems)
 
     def _keep(
-        self, claim: Claim, path: Keys, table: dict[str, Any], found: Places, problems: Problems
+        self, claim: Claim, path: Keys, table: dict[str, Any], found: Places, problems: ProblemList
     ) -> None:
         before = len(problems.found)
         line, _ = found.of((*path, "id"))
@@ -243,13 +271,15 @@ class _Reading:
             return
         self.lines[claim.id] = line
         origin = Origin(found, path, frozenset(table))
-        claim = check_formulas(claim, origin.of, problems)
+        claim, errors = read_formulas(claim)
+        for error in errors:
+            problems.add_about(claim.id, origin, error)
         if len(problems.found) == before:
             self.claims.append(claim)
             self.origins[claim.id] = origin
 
     def _read(
-        self, path: Keys, field: str, value: Any, label: str, problems: Problems
+        self, path: Keys, field: str, value: Any, label: str, problems: ProblemList
     ) -> Any | None:
         try:
             return FIELDS[field](value)
@@ -265,7 +295,9 @@ class _Reading:
             )
             return None
 
-    def _unknown(self, path: Keys, field: str, known: Any, owner: str, problems: Problems) -> None:
+    def _unknown(
+        self, path: Keys, field: str, known: Any, owner: str, problems: ProblemList
+    ) -> None:
         guess = nearest(field, known)
         problems.add(
             path,

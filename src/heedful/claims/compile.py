@@ -1,14 +1,11 @@
-"""A claim made ready: its formulas parsed, its definitions expanded, its symbols declared.
-
-A problem knows how to build the worlds in which its formulas can be evaluated: one world a
-case, with as many draws as its noise needs.
-"""
+"""A claim made ready to be judged: its definitions written out, its symbols given ranges."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,14 +13,8 @@ from typing import Any
 import numpy as np
 
 from heedful.attention.keys import KEY_FAMILIES
-from heedful.claims.definitions import (
-    definitions_of,
-    expand,
-    fixed_members,
-    with_given,
-)
 from heedful.claims.functions import FUNCTIONS, STATISTICS
-from heedful.claims.language import bound_names, parse, parse_value
+from heedful.claims.language import bound_names, constant, substitute
 from heedful.claims.language.tree import (
     Call,
     Compare,
@@ -32,13 +23,18 @@ from heedful.claims.language.tree import (
     ForAll,
     Logic,
     Name,
+    Position,
+    map_children,
     names_in,
     walk,
 )
-from heedful.claims.sheet.claim import Claim, nearest
+from heedful.claims.sheet.claim import Claim, field_error, nearest
+from heedful.claims.sheet.formulas import DefinitionHead, Formula, read_claim
 from heedful.claims.symbols import Array, Domain, Interval, Large, Small, Values, domain_of
 from heedful.errors import FormulaError
 
+MOST_NODES = 20_000
+"""How large a formula may become when definitions are written out."""
 DEFAULT_SIZES = {"n": (2, 3, 5, 10), "d": (2, 3), "T": (2, 3, 5)}
 MOST_COMBINATIONS = 20_000
 TAKEN = {"k", "v", "mu", "c"}
@@ -47,7 +43,7 @@ FAMILIES = ("k", "v", "mu", "x", "q", "c", "alpha")
 
 
 @dataclass(frozen=True)
-class Problem:
+class CompiledClaim:
     """A claim whose formulas have been read."""
 
     claim: Claim
@@ -171,57 +167,87 @@ def _combinations(
     return [*ends, *sorted(drawn)]
 
 
-def compile_claim(claim: Claim) -> Problem:
-    """Read every formula of a claim, or say where it cannot be read."""
-    functions, definitions = definitions_of(claim)
-    # A member that the construction names (j of "beta k_j") is never bound by a `for all`.
-    names = {*claim.where, *definitions, *fixed_members(claim)}
-    arities = {name: len(parameters) for name, (parameters, _) in functions.items()}
-
-    def read(text: Any, field: str, *, statement: bool = False) -> Expression:
-        if not isinstance(text, str):
-            text = str(text)
-        reader = parse if statement else parse_value
-        try:
-            tree = reader(text, functions=arities, names=names)
-        except FormulaError as error:
-            raise FormulaError(
-                f"{claim.id}.{field}",
-                error.problem,
-                expected=error.expected,
-                way_out=error.way_out,
-                column=error.column,
-                field=error.field,
-            ) from None
-        return expand(tree, functions, field)
-
+def compile_claim(claim: Claim) -> CompiledClaim:
+    """Make a claim ready, or say what is wrong with it; formulas are read unless they have been."""
+    claim = read_claim(claim)
     if not claim.expect:
-        raise FormulaError(claim.id, "expects nothing", expected="a formula under `expect`")
-    expectations = tuple(
-        read(text, f"expect[{place}]" if len(claim.expect) > 1 else "expect", statement=True)
-        for place, text in enumerate(claim.expect)
-    )
-    given = None if claim.given is None else read(claim.given, "given", statement=True)
+        raise field_error(("expect",), "expects nothing", expected="a formula under `expect`")
+    functions: dict[str, tuple[tuple[str, ...], Expression]] = {}
+    definitions: dict[str, str] = {}
+    for key, text in claim.let.items():
+        head = DefinitionHead.of(key)
+        if head.parameters is None:
+            definitions[head.name] = text
+        else:
+            functions[head.name] = (head.parameters, _tree(text))
+
+    def expanded(text: str) -> Expression:
+        return expand(_tree(text), functions)
+
+    expectations = tuple(map(expanded, claim.expect))
+    given = None if claim.given is None else expanded(claim.given)
     if given is not None:
         expectations = tuple(with_given(tree, given) for tree in expectations)
     heads = (claim.query,) if claim.query is not None else claim.heads
-    problem = Problem(
+    compiled = CompiledClaim(
         claim=claim,
         expectations=expectations,
         given=given,
-        heads=tuple(read(text, f"heads[{place}]") for place, text in enumerate(heads)),
-        sequence=tuple(read(text, f"sequence[{i}]") for i, text in enumerate(claim.sequence)),
-        matrices={name: read(text, f"matrices.{name}") for name, text in claim.matrices.items()},
-        covariance={
-            name: read(text, f"covariance.{name}") for name, text in claim.covariance.items()
-        },
-        definitions={name: read(text, f"let.{name}") for name, text in definitions.items()},
+        heads=tuple(map(expanded, heads)),
+        sequence=tuple(map(expanded, claim.sequence)),
+        matrices={name: expanded(text) for name, text in claim.matrices.items()},
+        covariance={name: expanded(text) for name, text in claim.covariance.items()},
+        definitions={name: expanded(text) for name, text in definitions.items()},
         domains=_domains(claim),
-        key_rows=_rows(claim.keys, "keys", read),
-        value_rows=_rows(claim.values, "values", read),
+        key_rows=_rows(claim.keys, "keys", expanded),
+        value_rows=_rows(claim.values, "values", expanded),
     )
-    _check(problem)
-    return problem
+    _check(compiled)
+    return compiled
+
+
+def _tree(text: str) -> Expression:
+    assert isinstance(text, Formula)  # read_claim has read all of them
+    return text.tree
+
+
+def expand(
+    tree: Expression,
+    functions: Mapping[str, tuple[tuple[str, ...], Expression]],
+    depth: int = 0,
+) -> Expression:
+    """Replace every call of a claim's own function by its body."""
+    if depth > 20:
+        raise tree.error("a definition refers to itself", expected="no circles")
+    calls = [node for node in walk(tree) if isinstance(node, Call) and node.function in functions]
+    if not calls:
+        if sum(1 for _ in walk(tree)) > MOST_NODES:
+            raise tree.error(
+                f"expands to more than {MOST_NODES} parts", expected="smaller definitions"
+            )
+        return tree
+
+    def rebuilt(node: Expression) -> Expression:
+        node = map_children(node, rebuilt)
+        if not isinstance(node, Call) or node.function not in functions:
+            return node
+        parameters, body = functions[node.function]
+        if len(parameters) != len(node.arguments):
+            raise node.error(
+                f"{node.function} got {len(node.arguments)} arguments",
+                expected=f"{len(parameters)}",
+            )
+        return substitute(body, dict(zip(parameters, node.arguments, strict=True)))
+
+    return expand(rebuilt(tree), functions, depth + 1)
+
+
+def with_given(tree: Expression, given: Expression) -> Expression:
+    """Put a claim's condition inside every statistic that has none of its own."""
+    tree = map_children(tree, lambda part: with_given(part, given))
+    if isinstance(tree, Call) and tree.given is None and tree.function in STATISTICS:
+        return dataclasses.replace(tree, given=given)
+    return tree
 
 
 def _domains(claim: Claim) -> dict[str, Domain]:
@@ -233,7 +259,7 @@ def _domains(claim: Claim) -> dict[str, Domain]:
     width = claim.positions.get("width")
     if width is not None:
         specs.setdefault("d", width)
-    domains = {name: domain_of(name, spec) for name, spec in specs.items()}
+    domains = {name: _domain(name, spec) for name, spec in specs.items()}
     sizes = {"n", "d"} if claim.keys is not None else set()
     for domain in tuple(domains.values()):
         if isinstance(domain, Array):
@@ -247,67 +273,78 @@ def _domains(claim: Claim) -> dict[str, Domain]:
     return domains
 
 
+def _domain(name: str, spec: Any) -> Domain:
+    try:
+        return domain_of(name, spec)
+    except FormulaError as error:
+        raise field_error(
+            ("where", name), error.problem, expected=error.expected, way_out=error.way_out
+        ) from None
+
+
 def _check_size(name: str, domain: Domain) -> None:
     """Refuse half a key, or a matrix of minus two rows."""
     for value in domain.numbers if isinstance(domain, Values) else ():
         if value < 1 or value != round(value):
-            raise FormulaError(
-                f"where.{name}", f"is {value:g}", expected="a size is a whole number from 1 on"
+            raise field_error(
+                ("where", name), f"is {value:g}", expected="a size is a whole number from 1 on"
             )
 
 
-def _rows(given: Any, field: str, read: Any) -> tuple[Expression, ...]:
+def _rows(given: Any, name: str, expanded: Callable[[str], Expression]) -> tuple[Expression, ...]:
+    """Return one expression for each row: of a formula, or of a list of numbers."""
     if not isinstance(given, list | tuple):
         return ()
-    rows = []
+    rows: list[Expression] = []
     for place, row in enumerate(given):
-        if isinstance(row, list | tuple):
-            entries = ", ".join(str(entry) for entry in row)
-            row = f"concat({entries})" if entries else ""
-        rows.append(read(row, f"{field}[{place}]"))
+        if isinstance(row, str):
+            rows.append(expanded(row))
+            continue
+        if not row:
+            raise field_error((name, place), "is an empty row", expected="a row of numbers")
+        position = Position(1, (name, place))
+        rows.append(Call("concat", tuple(map(constant, row)), position=position))
     return tuple(rows)
 
 
-def _check(problem: Problem) -> None:
+def _check(problem: CompiledClaim) -> None:
     claim = problem.claim
     if (
         claim.keys is not None
         and not isinstance(claim.keys, list | tuple)
         and (claim.keys not in KEY_FAMILIES)
     ):
-        raise FormulaError(
-            f"{claim.id}.keys",
+        raise field_error(
+            ("keys",),
             f"{str(claim.keys)[:60]!r} is not known",
             expected=f"one of {', '.join(KEY_FAMILIES)}, or rows of numbers",
             way_out=nearest(str(claim.keys), KEY_FAMILIES),
         )
     taken = sorted(set(claim.where) & TAKEN) if claim.keys is not None else []
     if taken:
-        raise FormulaError(
-            f"{claim.id}.where.{taken[0]}",
+        raise field_error(
+            ("where", taken[0]),
             f"{taken[0]!r} already has a meaning in a claim with keys",
             expected="another name",
         )
     kind = claim.positions.get("kind", "sinusoidal")
     if kind not in ("sinusoidal", "rotary"):
-        raise FormulaError(
-            f"{claim.id}.positions.kind",
+        raise field_error(
+            ("positions", "kind"),
             f"{str(kind)[:60]!r} is not known",
             expected='"sinusoidal" for phi(t), or "rotary" for rotate(x, t)',
         )
     if claim.query is not None and claim.heads:
-        raise FormulaError(
-            f"{claim.id}.query", "is given together with `heads`", expected="one of the two"
-        )
+        raise field_error(("query",), "is given together with `heads`", expected="one of the two")
     if problem.heads and claim.keys is None:
-        raise FormulaError(
-            f"{claim.id}.query",
+        raise field_error(
+            ("query",),
             "is given without `keys`",
             expected='for instance keys = "orthonormal"',
         )
     if len(problem.large) > 1:
-        raise FormulaError(
-            f"{claim.id}.where",
+        raise field_error(
+            ("where",),
             f"has {len(problem.large)} large symbols",
             expected="at most one; write the others in terms of it",
         )
@@ -338,13 +375,13 @@ def _members_of(node: Expression, symbols: set[str]) -> Iterator[str]:
                 yield argument.text
 
 
-def mentions(problem: Problem, *names: str) -> bool:
+def mentions(problem: CompiledClaim, *names: str) -> bool:
     """Tell whether any formula uses one of these names, or a member of them."""
     used = {name for tree in problem.trees for name in names_in(tree)}
     return any(name in used or any(u.startswith(f"{name}_") for u in used) for name in names)
 
 
-def equations_only(problem: Problem) -> bool:
+def equations_only(problem: CompiledClaim) -> bool:
     """Tell whether the claim consists of equations and nothing else."""
     return all(_is_equation(tree) for tree in problem.expectations)
 
