@@ -76,13 +76,13 @@ def test_each_integral_is_within_the_error_of_its_rule(
 @settings(deadline=None, max_examples=12)
 def test_moments_are_within_the_certified_error(slope: float, offset: float, asked: float) -> None:
     model = one_noisy_key(slope, offset)
-    certified, reason = certified_rule(model, asked)
+    rule, reason = certified_rule(model, asked)
     assert reason is None
-    assert certified is not None
-    assert certified.certified_error <= asked
-    moments = feature_moments(model, certified.rule)
+    assert rule is not None
+    assert rule.certified_error <= asked
+    moments = feature_moments(model, rule)
     mean, second = (sigmoid_moment(slope, offset, power) for power in (1, 2))
-    bound = certified.certified_error
+    bound = rule.certified_error
     assert abs(moments.mean[0] - mean) <= bound
     assert abs(moments.covariance[0, 0] - (second - mean * mean)) <= bound
     std = math.sqrt(max(0.0, second - mean * mean))
@@ -113,12 +113,12 @@ def test_two_and_three_directions_match_a_dense_rule(seed: int, kind: str) -> No
     Q = rng.standard_normal((2, 3))
     model = logit_model(keys, Q)
     assert model.dimensions == (3 if kind == "three" else 2)
-    certified, _ = certified_rule(model, 1e-4 if kind == "three" else 1e-6)
-    assert certified is not None
-    moments = feature_moments(model, certified.rule)
+    rule, _ = certified_rule(model, 1e-4 if kind == "three" else 1e-6)
+    assert rule is not None
+    moments = feature_moments(model, rule)
     mean, covariance = dense_moments(model, model.dimensions)
-    np.testing.assert_allclose(moments.mean, mean, atol=certified.certified_error)
-    np.testing.assert_allclose(moments.covariance, covariance, atol=certified.certified_error)
+    np.testing.assert_allclose(moments.mean, mean, atol=rule.certified_error)
+    np.testing.assert_allclose(moments.covariance, covariance, atol=rule.certified_error)
 
 
 def test_steeper_slopes_cost_nodes_in_proportion() -> None:
@@ -146,8 +146,8 @@ def test_a_long_rule_comes_in_bounded_chunks() -> None:
 def test_what_cannot_be_certified_is_refused_with_the_reason(
     keys: GaussianKeys, queries: np.ndarray, asked: float, words: str
 ) -> None:
-    certified, reason = certified_rule(logit_model(keys, queries), asked)
-    assert certified is None
+    rule, reason = certified_rule(logit_model(keys, queries), asked)
+    assert rule is None
     assert reason is not None
     assert words in reason
 

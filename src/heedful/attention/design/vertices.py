@@ -30,10 +30,9 @@ from joblib import Parallel, delayed
 from heedful.arrays import index, matrix, number_of, whole
 from heedful.attention.design.hull import Separation, normalised, rounding_of, separate
 from heedful.errors import InputError
+from heedful.progress import Step
 from heedful.records import Record
 
-Progress = Callable[[int, int], None]
-"""Called with how many keys are decided, and how many there are."""
 A_LOOK = 64
 """Exact tests of a process between two looks at the clock."""
 
@@ -66,7 +65,7 @@ def copyable(
     exact_margins: bool = False,
     workers: int = 1,
     seconds: float | None = None,
-    progress: Progress | None = None,
+    progress: Step | None = None,
 ) -> Copyable:
     """Return which keys can be copied: the vertices of their convex hull.
 

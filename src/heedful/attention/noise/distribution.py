@@ -17,15 +17,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from heedful.arrays import Array, between, number_of, whole
+from heedful.arrays import Array, number_of, whole
 from heedful.attention.noise.exact import (
-    CertifiedRule,
     NoiseLimit,
+    Rule,
     certified_rule,
     failure_probability,
     feature_moments,
     hard_limit,
-    limit_refusal,
     places,
     standard_grid,
 )
@@ -52,224 +51,9 @@ QUANTILE_PLACES = 4096
 NOT_ASKED = "it was not asked for"
 
 
-def study_noise(
-    keys: GaussianKeys,
-    queries: Any,
-    *,
-    values: Any = None,
-    target: Any = None,
-    of: Iterable[int] | None = None,
-    radius: Any = 0.1,
-    draws: Any = 10_000,
-    seed: Any = 0,
-    scale: Scale = 1.0,
-    exact: bool = True,
-    certified_error: Any = 1e-6,
-    names: Sequence[str] = (),
-) -> NoiseStudy:
-    """Study what noisy keys do to the weights and the output of one head or several.
-
-    `queries` is (H, d), or (d) for one head; `values` is (n, v), the unit vectors when left out;
-    `target` is where c should be, or `of` names the keys whose average value it is; left out,
-    it is the output without noise. `names` labels the heads in tables and figures.
-
-    >>> keys = GaussianKeys.of(np.eye(10, 16), noisy={0: 0.5})
-    >>> two_heads = study_noise(keys, 50 * np.eye(10, 16)[:2])
-    >>> float(two_heads.exact.std[0].round(3))
-    0.138
-    >>> round(two_heads.limit.failure_probability, 4)
-    0.0786
-    """
-    draws, seed = whole("draws", draws, 2), whole("seed", seed, 0)
-    radius = number_of("radius", radius, above=0)
-    _checked_error(certified_error)
-    model = logit_model(keys, queries, scale)
-    readout = _readout(model, values, target, of)
-    certified, refusal = certified_rule(model, certified_error) if exact else (None, NOT_ASKED)
-    known = None if certified is None else _exact(model, readout, radius, certified)
-    sampled = _sampled(model, readout, radius, draws, seed)
-    no_limit = limit_refusal(model)
-    return NoiseStudy(
-        keys=model.n,
-        heads=model.heads,
-        names=_head_names(names, model.heads),
-        noisy=tuple(model.noisy.tolist()),
-        dimensions=model.dimensions,
-        radius=radius,
-        target=readout.target,
-        noiseless=model.at_the_means(),
-        exact=known,
-        exact_reason=refusal,
-        sampled=sampled,
-        limit=None if no_limit else hard_limit(model, readout, radius),
-        limit_reason=no_limit,
-        agreement=None if known is None else _agreement(known, sampled),
-    )
-
-
-def exact_moments(
-    keys: GaussianKeys, queries: Any, *, scale: Scale = 1.0, certified_error: Any = 1e-6
-) -> WeightMoments:
-    """Return mean, standard deviation and covariance of ᾱ by quadrature, and only these."""
-    _checked_error(certified_error)
-    model = logit_model(keys, queries, scale)
-    certified, refusal = certified_rule(model, certified_error)
-    if certified is None:
-        raise InputError(
-            "keys", f"have no exact moments here: {refusal}", way_out="use study_noise, which draws"
-        )
-    moments = feature_moments(model, certified.rule)
-    feature_covariance = moments.covariance
-    return WeightMoments(
-        mean=model.spread(moments.mean),
-        std=np.sqrt(weight_variances(model, feature_covariance)),
-        covariance=_table(model, feature_covariance),
-        certified_error=certified.certified_error,
-        nodes=certified.rule.nodes,
-    )
-
-
-def sampled_noise(
-    keys: GaussianKeys, queries: Any, *, draws: Any, seed: Any = 0, scale: Scale = 1.0
-) -> SampledNoise:
-    """Return the answer by draws alone, with values and target left at their defaults."""
-    model = logit_model(keys, queries, scale)
-    draws, seed = whole("draws", draws, 2), whole("seed", seed, 0)
-    return _sampled(model, Readout(model), 0.1, draws, seed)
-
-
-def _readout(model: LogitModel, values: Any, target: Any, of: Iterable[int] | None) -> Readout:
-    if of is None:
-        return Readout(model, values, target)
-    if target is not None:
-        raise InputError(
-            "of", "both `of` and `target` were given", expected="one of them says where c should be"
-        )
-    return Readout(model, values, Readout(model, values).output(average_weights(of, model.n)))
-
-
-def _head_names(names: Sequence[str], heads: int) -> tuple[str, ...]:
-    if names and len(names) != heads:
-        raise InputError("names", f"has {len(names)} names", expected=f"there are {heads} heads")
-    return tuple(names) or tuple(f"head {number}" for number in range(heads))
-
-
-def _exact(
-    model: LogitModel, readout: Readout, radius: float, certified: CertifiedRule
-) -> ExactNoise:
-    moments = feature_moments(model, certified.rule)
-    failure = failure_probability(model, readout, radius)
-    quantiles, distance_quantiles, resolution = _exact_quantiles(model, readout)
-    output_mean = readout.output_of(moments.mean)
-    output_variances = readout.variances(moments.covariance)
-    squared_bias = float(((output_mean - readout.target) ** 2).sum())
-    return ExactNoise(
-        mean=model.spread(moments.mean),
-        std=np.sqrt(weight_variances(model, moments.covariance)),
-        covariance=_table(model, moments.covariance),
-        failure_probability=failure.value,
-        failure_low=failure.low,
-        failure_high=failure.high,
-        output_mean=output_mean,
-        output_std=np.sqrt(output_variances),
-        mean_squared_error=squared_bias + float(output_variances.sum()),
-        squared_bias=squared_bias,
-        quantile_levels=LEVELS,
-        quantiles=quantiles,
-        distance_quantiles=distance_quantiles,
-        certified_error=certified.certified_error,
-        failure_error=failure.error,
-        nodes=certified.rule.nodes,
-        quantile_resolution=resolution,
-    )
-
-
-def _sampled(
-    model: LogitModel, readout: Readout, radius: float, draws: int, seed: int
-) -> SampledNoise:
-    drawn = sample(model, readout, draws, seed, radius)
-    mean_se, std_se = standard_errors(drawn.variances, drawn.fourth, drawn.draws)
-    low, high = wilson(drawn.failures, draws)
-    output_mean = readout.output_of(drawn.mean)
-    return SampledNoise(
-        mean=model.spread(drawn.mean),
-        std=np.sqrt(drawn.variances),
-        covariance=None if drawn.covariance is None else _table(model, drawn.covariance),
-        failure_probability=drawn.failures / draws,
-        failure_low=low,
-        failure_high=high,
-        output_mean=output_mean,
-        output_std=np.sqrt(drawn.output_variances),
-        mean_squared_error=drawn.squared_distance[0],
-        squared_bias=float(((output_mean - readout.target) ** 2).sum()),
-        quantile_levels=LEVELS,
-        quantiles=_key_quantiles(model, drawn.kept_features),
-        distance_quantiles=np.quantile(drawn.kept_distances, LEVELS),
-        draws=draws,
-        seed=seed,
-        mean_se=mean_se,
-        std_se=std_se,
-        mean_squared_error_se=drawn.squared_distance[1],
-        quantile_draws=len(drawn.kept_distances),
-    )
-
-
-def _exact_quantiles(
-    model: LogitModel, readout: Readout
-) -> tuple[Array | None, Array | None, float | None]:
-    """Read quantiles from equally probable places, where one direction is noisy (or none)."""
-    if model.dimensions > 1:
-        return None, None, None
-    grid = standard_grid(QUANTILE_PLACES)[None] if model.dimensions else np.zeros((0, 1))
-    features = model.feature_values(places(model, grid))
-    distances = np.quantile(readout.distances(features), LEVELS)
-    return _key_quantiles(model, features), distances, 1.0 / grid.shape[1]
-
-
-def _key_quantiles(model: LogitModel, features: Array) -> Array | None:
-    if model.n > TABLE_LIMIT:
-        return None
-    # A few keys at a time: all keys at all places would be the largest array of the study.
-    few = max(1, 1_000_000 // max(1, features.shape[1]))
-    N = len(model.noisy)
-    quantiles = np.empty((len(LEVELS), model.n))
-    quantiles[:, model.noisy] = np.quantile(features[:N], LEVELS, axis=1)
-    # Quiet keys that are read alike have the same distribution: each kind is sorted once.
-    kinds, kind_of = np.unique(model.quiet_map, axis=0, return_inverse=True)
-    found = np.empty((len(LEVELS), len(kinds)))
-    for start in range(0, len(kinds), few):
-        some = slice(start, start + few)
-        found[:, some] = np.quantile(kinds[some] @ features[N:], LEVELS, axis=1)
-    quantiles[:, model.quiet] = found[:, kind_of.reshape(-1)]
-    return quantiles
-
-
-def _table(model: LogitModel, covariance: Array) -> Array | None:
-    return weight_covariance(model, covariance) if model.n <= TABLE_LIMIT else None
-
-
-def _agreement(exact: ExactNoise, sampled: SampledNoise) -> float:
-    """Return the largest difference in standard errors; certified errors count as well."""
-    ratios = [
-        np.abs(known - drawn) / np.hypot(se, exact.certified_error)
-        for known, drawn, se in (
-            (exact.mean, sampled.mean, sampled.mean_se),
-            (exact.std, sampled.std, sampled.std_se),
-        )
-    ]
-    return float(np.max(ratios))
-
-
-def _checked_error(certified_error: Any) -> None:
-    between("certified_error", certified_error, 0.99e-9, 1.01e-2)
-
-
-# What a study of noisy keys gives: the same questions answered exactly, by draws, in the limit.
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NoiseMoments(Record):
-    """What exact and sampled answers have in common."""
+class WeightMoments(Record):
+    """Mean, standard deviation and covariance of ᾱ."""
 
     mean: Float[np.ndarray, " n"]
     """E[ᾱ_i], for each key."""
@@ -277,6 +61,22 @@ class NoiseMoments(Record):
     """Standard deviation of ᾱ_i."""
     covariance: Float[np.ndarray, "n n"] | None
     """Covariance of ᾱ; None above 256 keys."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExactMoments(WeightMoments):
+    """The moments of ᾱ by quadrature."""
+
+    certified_error: float
+    """No entry of mean, std or covariance is farther than this from the truth."""
+    nodes: int
+    """Nodes of the quadrature."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NoiseMoments(WeightMoments):
+    """What exact and sampled answers have in common."""
+
     failure_probability: float
     """P(‖c − target‖ > radius)."""
     failure_low: float
@@ -300,15 +100,11 @@ class NoiseMoments(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ExactNoise(NoiseMoments):
+class ExactNoise(NoiseMoments, ExactMoments):
     """The answer by quadrature."""
 
-    certified_error: float
-    """No entry of mean, std or covariance is farther than this from the truth."""
     failure_error: float
     """`failure_probability` is no farther than this from the truth."""
-    nodes: int
-    """Nodes of the quadrature."""
     quantile_resolution: float | None
     """Quantiles are those of a level at most this far from the one asked for."""
 
@@ -365,17 +161,204 @@ class NoiseStudy(Record):
     """Largest difference of exact and sampled mean and std, in standard errors."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class WeightMoments(Record):
-    """Mean, standard deviation and covariance of ᾱ, and nothing else."""
+def study_noise(
+    keys: GaussianKeys,
+    queries: Any,
+    *,
+    values: Any = None,
+    target: Any = None,
+    of: Iterable[int] | None = None,
+    radius: Any = 0.1,
+    draws: Any = 10_000,
+    seed: Any = 0,
+    scale: Scale = 1.0,
+    exact: bool = True,
+    certified_error: Any = 1e-6,
+    names: Sequence[str] = (),
+) -> NoiseStudy:
+    """Study what noisy keys do to the weights and the output of one head or several.
 
-    mean: Float[np.ndarray, " n"]
-    """E[ᾱ_i], for each key."""
-    std: Float[np.ndarray, " n"]
-    """Standard deviation of ᾱ_i."""
-    covariance: Float[np.ndarray, "n n"] | None
-    """Covariance of ᾱ; None above 256 keys."""
-    certified_error: float
-    """No entry is farther than this from the truth."""
-    nodes: int
-    """Nodes of the quadrature."""
+    `queries` is (H, d), or (d) for one head; `values` is (n, v), the unit vectors when left out;
+    `target` is where c should be, or `of` names the keys whose average value it is; left out,
+    it is the output without noise. `names` labels the heads in tables and figures.
+
+    >>> keys = GaussianKeys.of(np.eye(10, 16), noisy={0: 0.5})
+    >>> two_heads = study_noise(keys, 50 * np.eye(10, 16)[:2])
+    >>> float(two_heads.exact.std[0].round(3))
+    0.138
+    >>> round(two_heads.limit.failure_probability, 4)
+    0.0786
+    """
+    draws, seed = whole("draws", draws, 2), whole("seed", seed, 0)
+    radius = number_of("radius", radius, above=0)
+    model = logit_model(keys, queries, scale)
+    readout = _readout(model, values, target, of)
+    rule, refusal = certified_rule(model, certified_error) if exact else (None, NOT_ASKED)
+    known = None if rule is None else _exact(model, readout, radius, rule)
+    sampled = _sampled(model, readout, radius, draws, seed)
+    limit, no_limit = hard_limit(model, readout, radius)
+    return NoiseStudy(
+        keys=model.n,
+        heads=model.heads,
+        names=_head_names(names, model.heads),
+        noisy=tuple(model.noisy.tolist()),
+        dimensions=model.dimensions,
+        radius=radius,
+        target=readout.target,
+        noiseless=model.at_the_means(),
+        exact=known,
+        exact_reason=refusal,
+        sampled=sampled,
+        limit=limit,
+        limit_reason=no_limit,
+        agreement=None if known is None else _agreement(known, sampled),
+    )
+
+
+def exact_moments(
+    keys: GaussianKeys, queries: Any, *, scale: Scale = 1.0, certified_error: Any = 1e-6
+) -> ExactMoments:
+    """Return mean, standard deviation and covariance of ᾱ by quadrature, and only these."""
+    model = logit_model(keys, queries, scale)
+    rule, refusal = certified_rule(model, certified_error)
+    if rule is None:
+        raise InputError(
+            "keys", f"have no exact moments here: {refusal}", way_out="use study_noise, which draws"
+        )
+    moments = feature_moments(model, rule)
+    return ExactMoments(
+        mean=model.spread(moments.mean),
+        std=np.sqrt(weight_variances(model, moments.covariance)),
+        covariance=_table(model, moments.covariance),
+        certified_error=rule.certified_error,
+        nodes=rule.nodes,
+    )
+
+
+def sampled_noise(
+    keys: GaussianKeys, queries: Any, *, draws: Any, seed: Any = 0, scale: Scale = 1.0
+) -> SampledNoise:
+    """Return the answer by draws alone, with values and target left at their defaults."""
+    model = logit_model(keys, queries, scale)
+    draws, seed = whole("draws", draws, 2), whole("seed", seed, 0)
+    return _sampled(model, Readout(model), 0.1, draws, seed)
+
+
+def _readout(model: LogitModel, values: Any, target: Any, of: Iterable[int] | None) -> Readout:
+    if of is None:
+        return Readout(model, values, target)
+    if target is not None:
+        raise InputError(
+            "of", "both `of` and `target` were given", expected="one of them says where c should be"
+        )
+    return Readout(model, values, Readout(model, values).output(average_weights(of, model.n)))
+
+
+def _head_names(names: Sequence[str], heads: int) -> tuple[str, ...]:
+    if names and len(names) != heads:
+        raise InputError("names", f"has {len(names)} names", expected=f"there are {heads} heads")
+    return tuple(names) or tuple(f"head {number}" for number in range(heads))
+
+
+def _exact(model: LogitModel, readout: Readout, radius: float, rule: Rule) -> ExactNoise:
+    moments = feature_moments(model, rule)
+    failure = failure_probability(model, readout, radius)
+    quantiles, distance_quantiles, resolution = _exact_quantiles(model, readout)
+    output_mean = readout.output_of(moments.mean)
+    output_variances = readout.variances(moments.covariance)
+    squared_bias = float(((output_mean - readout.target) ** 2).sum())
+    return ExactNoise(
+        mean=model.spread(moments.mean),
+        std=np.sqrt(weight_variances(model, moments.covariance)),
+        covariance=_table(model, moments.covariance),
+        failure_probability=failure.value,
+        failure_low=failure.low,
+        failure_high=failure.high,
+        output_mean=output_mean,
+        output_std=np.sqrt(output_variances),
+        mean_squared_error=squared_bias + float(output_variances.sum()),
+        squared_bias=squared_bias,
+        quantile_levels=LEVELS,
+        quantiles=quantiles,
+        distance_quantiles=distance_quantiles,
+        certified_error=rule.certified_error,
+        failure_error=failure.error,
+        nodes=rule.nodes,
+        quantile_resolution=resolution,
+    )
+
+
+def _sampled(
+    model: LogitModel, readout: Readout, radius: float, draws: int, seed: int
+) -> SampledNoise:
+    drawn = sample(model, readout, draws, seed, radius)
+    mean_se, std_se = standard_errors(drawn.variances, drawn.fourth, drawn.draws)
+    low, high = wilson(drawn.failures, draws)
+    output_mean = readout.output_of(drawn.mean)
+    return SampledNoise(
+        mean=model.spread(drawn.mean),
+        std=np.sqrt(drawn.variances),
+        covariance=None if drawn.covariance is None else _table(model, drawn.covariance),
+        failure_probability=drawn.failures / draws,
+        failure_low=low,
+        failure_high=high,
+        output_mean=output_mean,
+        output_std=np.sqrt(drawn.output_variances),
+        mean_squared_error=drawn.squared_distance[0],
+        squared_bias=float(((output_mean - readout.target) ** 2).sum()),
+        quantile_levels=LEVELS,
+        quantiles=_key_quantiles(model, drawn.kept_features),
+        distance_quantiles=np.quantile(drawn.kept_distances, LEVELS),
+        draws=draws,
+        seed=seed,
+        mean_se=mean_se,
+        std_se=std_se,
+        mean_squared_error_se=drawn.squared_distance[1],
+        quantile_draws=len(drawn.kept_distances),
+    )
+
+
+def _exact_quantiles(
+    model: LogitModel, readout: Readout
+) -> tuple[Array | None, Array | None, float | None]:
+    """Read quantiles from equally probable places, where one direction is noisy (or none)."""
+    if model.dimensions > 1:
+        return None, None, None
+    grid = standard_grid(QUANTILE_PLACES)[None] if model.dimensions else np.zeros((0, 1))
+    features = model.feature_values(places(model, grid))
+    distances = np.quantile(readout.distances(features), LEVELS)
+    return _key_quantiles(model, features), distances, 1.0 / grid.shape[1]
+
+
+def _key_quantiles(model: LogitModel, features: Array) -> Array | None:
+    if model.n > TABLE_LIMIT:
+        return None
+    # A few keys at a time: all keys at all places would be the largest array of the study.
+    few = max(1, 1_000_000 // max(1, features.shape[1]))
+    N = len(model.noisy)
+    quantiles = np.empty((len(LEVELS), model.n))
+    quantiles[:, model.noisy] = np.quantile(features[:N], LEVELS, axis=1)
+    # Quiet keys that are read alike have the same distribution: each kind is sorted once.
+    kinds, kind_of = np.unique(model.quiet_map, axis=0, return_inverse=True)
+    of_kinds = np.empty((len(LEVELS), len(kinds)))
+    for start in range(0, len(kinds), few):
+        some = slice(start, start + few)
+        of_kinds[:, some] = np.quantile(kinds[some] @ features[N:], LEVELS, axis=1)
+    quantiles[:, model.quiet] = of_kinds[:, kind_of.reshape(-1)]
+    return quantiles
+
+
+def _table(model: LogitModel, covariance: Array) -> Array | None:
+    return weight_covariance(model, covariance) if model.n <= TABLE_LIMIT else None
+
+
+def _agreement(exact: ExactNoise, sampled: SampledNoise) -> float:
+    """Return the largest difference in standard errors; certified errors count as well."""
+    ratios = [
+        np.abs(known - drawn) / np.hypot(se, exact.certified_error)
+        for known, drawn, se in (
+            (exact.mean, sampled.mean, sampled.mean_se),
+            (exact.std, sampled.std, sampled.std_se),
+        )
+    ]
+    return float(np.max(ratios))

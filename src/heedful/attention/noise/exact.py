@@ -29,13 +29,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr, ndtri
 
-from heedful.arrays import EPSILON, Array
+from heedful.arrays import EPSILON, Array, between
 from heedful.attention.noise.gaussian import LogitModel, Readout
 from heedful.records import Record
 from heedful.stats import Moments
@@ -59,6 +60,8 @@ class Rule:
     """K_r."""
     error: float
     """e: the certified error of each integral, before rounding."""
+    certified_error: float = math.inf
+    """Bound on the error of every mean, standard deviation and covariance of ᾱ, for one model."""
 
     @property
     def reach(self) -> float:
@@ -138,19 +141,9 @@ def plan(steepness: Float[np.ndarray, " R"], error: float) -> Rule:
     return Rule(steps=tuple(steps), counts=tuple(counts), error=total * (1.0 + total) ** R)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CertifiedRule:
-    """A rule made for one model, with the error it guarantees there."""
-
-    rule: Rule
-    certified_error: float
-    """Bound on the error of every mean, standard deviation and covariance of ᾱ."""
-
-
-def certified_rule(
-    model: LogitModel, certified_error: float
-) -> tuple[CertifiedRule | None, str | None]:
+def certified_rule(model: LogitModel, certified_error: Any) -> tuple[Rule | None, str | None]:
     """Return a rule that reaches the certified error, or why there is none."""
+    certified_error = between("certified_error", certified_error, 0.99e-9, 1.01e-2)
     R = model.dimensions
     if R > LARGEST_DIMENSION:
         return None, (
@@ -167,7 +160,7 @@ def certified_rule(
             f"rounding of such large logits leaves an error of {bound:.1e}, "
             f"more than the {certified_error:.1e} asked for"
         )
-    return CertifiedRule(rule=rule, certified_error=bound), None
+    return replace(rule, certified_error=bound), None
 
 
 def feature_moments(model: LogitModel, rule: Rule) -> Moments:
@@ -356,18 +349,15 @@ class NoiseLimit(Record):
     """… and how probable each is."""
 
 
-def limit_refusal(model: LogitModel) -> str | None:
-    """Say why no closed form is known here, or None when there is one."""
+def hard_limit(
+    model: LogitModel, readout: Readout, radius: float
+) -> tuple[NoiseLimit | None, str | None]:
+    """Return the limit β → ∞ in closed form, or why none is known here."""
     if model.dimensions > 1:
-        return (
+        return None, (
             f"{model.dimensions} independent directions of noise reach the logits; "
             "the closed form is for one"
         )
-    return None
-
-
-def hard_limit(model: LogitModel, readout: Readout, radius: float) -> NoiseLimit:
-    """Return the limit β → ∞ in closed form; call `limit_refusal` first."""
     still, thresholds = _still_choices(model), _thresholds(model)
     ends = np.unique([-math.inf, *thresholds[np.isfinite(thresholds)], math.inf])
     outcomes, probabilities = [], []
@@ -381,13 +371,14 @@ def hard_limit(model: LogitModel, readout: Readout, radius: float) -> NoiseLimit
     distances = np.linalg.norm(readout.output(alpha.T) - readout.target[:, None], axis=0)
     on_the_edge = np.abs(distances - radius) <= 1e-9 * readout.size()
     failing = float(weights[distances > radius].sum())
-    return NoiseLimit(
+    limit = NoiseLimit(
         mean=mean,
         std=np.sqrt(weights @ (alpha - mean) ** 2),
         failure_probability=None if on_the_edge.any() else min(1.0, failing),
         outcomes=alpha,
         probabilities=weights,
     )
+    return limit, None
 
 
 def _thresholds(model: LogitModel) -> Array:

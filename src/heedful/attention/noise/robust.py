@@ -13,8 +13,8 @@ it. That no other queries are better is not: the objective has many local optima
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,38 @@ from heedful.attention.noise.gaussian import (
 from heedful.attention.noise.sampling import sample
 from heedful.attention.operation import Scale, average_weights, scale_of, wanted_weights
 from heedful.errors import InputError
+from heedful.progress import Step
 from heedful.records import Record
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadsEvaluation(Record):
+    """Queries of several heads, and how well they withstand the noise."""
+
+    queries: Float[np.ndarray, "H d"]
+    """One query a head."""
+    error: float
+    """√E‖c − target‖², the root mean square distance."""
+    expected_squared_error: float
+    """E‖c − target‖²."""
+    standard_error: float
+    """Standard error of `expected_squared_error`; 0 when it comes from a quadrature."""
+    squared_bias: float
+    """‖E c − target‖²."""
+    variance: float
+    """tr Cov c."""
+    mass: float
+    """Expected mass on the target set."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadsChoice(HeadsEvaluation):
+    """One choice of queries, found or hand-made."""
+
+    name: str
+    """What the choice is."""
+    method: str
+    """How it was evaluated: "exact" (quadrature) or "sampled" (independent draws)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,31 +86,17 @@ class HeadsCertificate(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class HeadsDesign(Record):
+class HeadsDesign(HeadsEvaluation):
     """Queries for several heads that share noisy keys."""
 
     feasible: bool
     """True: any target can be approached; `error` says how closely."""
-    queries: Float[np.ndarray, "H d"]
-    """One query a head."""
     beta: float
     """Length of the longest query."""
     norm: float
     """How long it was allowed to be."""
     scale: float
     """What multiplies every k·q."""
-    error: float
-    """√E‖c − target‖²."""
-    expected_squared_error: float
-    """E‖c − target‖²."""
-    standard_error: float
-    """Standard error of `expected_squared_error`; 0 when it comes from a quadrature."""
-    squared_bias: float
-    """‖E c − target‖²."""
-    variance: float
-    """tr Cov c."""
-    mass: float
-    """Expected mass on the target set."""
     target_weights: Float[np.ndarray, " n"]
     """The weights whose output is the target."""
     certificate: HeadsCertificate
@@ -104,7 +121,7 @@ def design_heads(
     compare: Mapping[str, Any] | None = None,
     starts: Any = 8,
     seed: Any = 0,
-    progress: Progress | None = None,
+    progress: Step | None = None,
 ) -> HeadsDesign:
     """Return queries that minimise E‖c − target‖² with every ‖q_h‖ ≤ norm.
 
@@ -136,25 +153,24 @@ def design_heads(
     # The search knows no scale: it looks for s q, whose length may be up to s · norm.
     rivals = hand | {name: Q for name, Q in own.items() if _within(Q, heads, norm)}
     shorter = {f"{name}, shorter": 0.2 * Q for name, Q in hand.items()}
-    first = _starts(keys, rivals | shorter, (heads, norm), starts, seed)
-    found = _search(keys, errors, [(name, s * Q) for name, Q in first], s * norm, seed, progress)
-    optima = [(judged(each.start, each.queries / s), each) for each in found]
-    best, source = min(optima, key=lambda pair: pair[0].expected_squared_error)
+    screen = objective(keys, errors, SCREENED, seed)
+    first = _starts(screen.basis, rivals | shorter, (heads, norm), starts, seed)
+    nodes = POLISHED
+    while nodes > SCREENED and nodes * heads * keys.n > POLISHED_LOGITS:
+        nodes //= 2
+    final = objective(keys, errors, nodes, seed)
+    optima = search(screen, final, [(name, s * Q) for name, Q in first], s * norm, progress)
+    judged_optima = [(judged(one.start, one.queries @ screen.basis.T / s), one) for one in optima]
+    best, source = min(judged_optima, key=lambda pair: pair[0].expected_squared_error)
     # Nodes are not the noise itself: a hand-made choice may still win the fair evaluation.
     fair = [best, *(choice for choice in comparison if choice.name in rivals)]
     chosen = min(fair, key=lambda choice: choice.expected_squared_error)
     return HeadsDesign(
+        **{field.name: getattr(chosen, field.name) for field in fields(HeadsEvaluation)},
         feasible=True,
-        queries=chosen.queries,
         beta=float(np.linalg.norm(chosen.queries, axis=1).max()),
         norm=norm,
         scale=s,
-        error=chosen.error,
-        expected_squared_error=chosen.expected_squared_error,
-        standard_error=chosen.standard_error,
-        squared_bias=chosen.squared_bias,
-        variance=chosen.variance,
-        mass=chosen.mass,
         target_weights=weights,
         certificate=_certificate(chosen, best, source, len(first)),
         comparison=tuple(sorted(comparison, key=lambda choice: choice.expected_squared_error)),
@@ -166,15 +182,10 @@ def _within(Q: Array, heads: int, norm: float) -> bool:
 
 
 def _starts(
-    keys: GaussianKeys,
-    given: Mapping[str, Array],
-    budget: tuple[int, float],
-    random: int,
-    seed: int,
+    U: Array, given: Mapping[str, Array], budget: tuple[int, float], random: int, seed: int
 ) -> list[tuple[str, Array]]:
     """Return named starts in the coordinates of the span: the given ones, and random ones."""
     heads, norm = budget
-    U = span(keys)
     named = [(name, Q @ U) for name, Q in given.items()]
     stream = np.random.default_rng(seed)
     for number in range(random):
@@ -184,37 +195,18 @@ def _starts(
     return named
 
 
-def _search(
-    keys: GaussianKeys,
-    errors: Array,
-    starts: list[tuple[str, Array]],
-    norm: float,
-    seed: int,
-    progress: Progress | None,
-) -> list[Found]:
-    """Return the optima found, with queries of full dimension and a note of the nodes."""
-    screen = objective(keys, errors, SCREENED, seed)
-    nodes = POLISHED
-    while nodes > SCREENED and nodes * len(starts[0][1]) * keys.n > POLISHED_LOGITS:
-        nodes //= 2
-    final = objective(keys, errors, nodes, seed)
-    U = span(keys)
-    optima = search(screen, final, starts, norm, progress)
-    return [replace(optimum, queries=optimum.queries @ U.T) for optimum in optima]
-
-
 def _certificate(
-    chosen: HeadsChoice, best: HeadsChoice, source: Found, starts: int
+    chosen: HeadsChoice, best: HeadsChoice, source: Optimum, starts: int
 ) -> HeadsCertificate:
     figure = "by quadrature" if chosen.method == "exact" else "by independent draws"
-    found = (
+    origin = (
         f"a local optimum on {source.nodes} nodes of the noise, the best of {starts} starts"
         if chosen is best
         else f"the given choice {chosen.name!r}, which no optimum found improves on"
     )
     return HeadsCertificate(
         statement=(
-            f"{found}; the error was evaluated {figure}, and every choice compared within the "
+            f"{origin}; the error was evaluated {figure}, and every choice compared within the "
             "budget errs at least as much; better queries may exist"
         ),
         starts=starts,
@@ -254,30 +246,6 @@ ONE_EACH, ONE_EACH_AWAY, ON_THE_SUM, AWAY = (
 )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class HeadsChoice(Record):
-    """One choice of queries, and how well it withstands the noise."""
-
-    name: str
-    """What the choice is."""
-    queries: Float[np.ndarray, "H d"]
-    """The queries."""
-    error: float
-    """√E‖c − target‖², the root mean square distance."""
-    expected_squared_error: float
-    """E‖c − target‖²."""
-    standard_error: float
-    """Standard error of `expected_squared_error`; 0 when it comes from a quadrature."""
-    squared_bias: float
-    """‖E c − target‖²."""
-    variance: float
-    """tr Cov c."""
-    mass: float
-    """Expected mass on the target set."""
-    method: str
-    """"exact" or "sampled"."""
-
-
 def judge(
     name: str,
     keys: GaussianKeys,
@@ -295,9 +263,9 @@ def judge(
     """
     model = logit_model(keys, queries, scale)
     readout = Readout(model, values, target)
-    certified, _ = certified_rule(model, 1e-6)
-    if certified is not None:
-        moments = feature_moments(model, certified.rule)
+    rule, _ = certified_rule(model, 1e-6)
+    if rule is not None:
+        moments = feature_moments(model, rule)
         mean, se = moments.mean, 0.0
         squared_bias = _squared_distance(readout, mean)
         variance = float(readout.variances(moments.covariance).sum())
@@ -317,7 +285,7 @@ def judge(
         squared_bias=squared_bias,
         variance=variance,
         mass=float(model.spread(mean)[on].sum()),
-        method="exact" if certified is not None else "sampled",
+        method="exact" if rule is not None else "sampled",
     )
 
 
@@ -373,9 +341,6 @@ def _shared_out(weights: Array, heads: int) -> Array:
 # box that L-BFGS-B keeps exactly. Queries live in the span of the means and of the directions of
 # noise: any component outside it could only add isotropic noise to the logits.
 
-Progress = Callable[[int, int], None]
-"""Called with how many starts are done, and how many there are."""
-
 NODE_NUMBERS = 4_000_000
 """Most numbers in the nodes of an objective."""
 SOBOL_DIMENSIONS = 21_201
@@ -400,6 +365,8 @@ class Objective:
     """k_i − μ_i at each node."""
     errors: Float[np.ndarray, "n k"]
     """v_i − t, in as few coordinates as they span."""
+    basis: Float[np.ndarray, "d m"]
+    """The orthonormal basis of the span."""
 
     def __call__(self, Q: Float[np.ndarray, "H m"]) -> tuple[float, Float[np.ndarray, "H m"]]:
         """Return J and its gradient."""
@@ -412,6 +379,8 @@ class Objective:
         logits -= logits.max(axis=2, keepdims=True)
         alpha = np.exp(logits, out=logits)
         alpha /= alpha.sum(axis=2, keepdims=True)
+        # J = Σ‖e‖²/S with e = Σ ᾱ_i (v_i − t); its gradient is the formula above this class,
+        # with k_i = μ_i + noise: once for the means, once for what moves.
         residual = alpha.mean(axis=1) @ self.errors
         value = float((residual * residual).sum()) / S
         g = residual @ self.errors.T * (2.0 / (H * S))
@@ -461,11 +430,13 @@ def objective(
         start += width
     if errors.shape[1] > len(errors):
         errors = np.asarray(np.linalg.qr(errors.T, mode="r")).T
-    return Objective(means=keys.means @ U, noisy=tuple(columns), noise=noise, errors=errors)
+    return Objective(
+        means=keys.means @ U, noisy=tuple(columns), noise=noise, errors=errors, basis=U
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Found:
+class Optimum:
     """A local optimum."""
 
     queries: Float[np.ndarray, "H m"]
@@ -477,7 +448,9 @@ class Found:
     """Nodes the value is an average over."""
 
 
-def polish(J: Objective, Q: Float[np.ndarray, "H m"], norm: float, steps: int, name: str) -> Found:
+def polish(
+    J: Objective, Q: Float[np.ndarray, "H m"], norm: float, steps: int, name: str
+) -> Optimum:
     """Descend from one start to a local optimum with ‖q_h‖ ≤ norm."""
     from scipy.optimize import minimize
 
@@ -504,7 +477,7 @@ def polish(J: Objective, Q: Float[np.ndarray, "H m"], norm: float, steps: int, n
     # Where a length is at its bound, a slope that points outward is no way to go.
     blocked = lengths & ((best >= 1.0) & (gradient < 0) | (best <= 0.0) & (gradient > 0))
     projected = np.where(blocked, 0.0, gradient)
-    return Found(
+    return Optimum(
         queries=unpack(best, H, norm),
         value=float(result.fun),
         gradient=float(np.abs(projected).max()),
@@ -537,8 +510,8 @@ def search(
     final: Objective,
     starts: Sequence[tuple[str, Float[np.ndarray, "H m"]]],
     norm: float,
-    progress: Progress | None = None,
-) -> list[Found]:
+    progress: Step | None = None,
+) -> list[Optimum]:
     """Return the optima of the best starts, best first."""
     kept = min(KEPT, len(starts))
     total = len(starts) + kept
@@ -547,13 +520,13 @@ def search(
         screened.append(polish(screen, Q, norm, 60, name))
         if progress:
             progress(len(screened), total)
-    screened.sort(key=lambda found: found.value)
+    screened.sort(key=lambda optimum: optimum.value)
     polished = []
-    for found in screened[:kept]:
-        polished.append(polish(final, found.queries, norm, 300, found.start))
+    for optimum in screened[:kept]:
+        polished.append(polish(final, optimum.queries, norm, 300, optimum.start))
         if progress:
             progress(len(starts) + len(polished), total)
-    return sorted(polished, key=lambda found: found.value)
+    return sorted(polished, key=lambda optimum: optimum.value)
 
 
 def _nodes(total: int, nodes: int, seed: int) -> Array:
@@ -597,7 +570,7 @@ def error_curves(
     values: Any = None,
     starts: Any = 2,
     seed: Any = 0,
-    progress: Progress | None = None,
+    progress: Step | None = None,
 ) -> HeadsDesign:
     """Return the design with √E‖c − target‖² of best and hand-made heads along both budgets.
 
@@ -607,28 +580,28 @@ def error_curves(
     total = len(lengths) + len(head_counts)
     done = 0
 
-    found: dict[tuple[int, float], Array] = {}
+    earlier: dict[tuple[int, float], Array] = {}
 
     def errors(heads: Any, norm: Any) -> dict[str, float | int]:
         nonlocal done
-        made = design_heads(
+        point = design_heads(
             keys,
             target_weights=design.target_weights,
             heads=heads,
             norm=norm,
             values=values,
             scale=design.scale,
-            compare=_contained(found, heads, norm),
+            compare=_contained(earlier, heads, norm),
             starts=starts,
             seed=seed,
         )
-        found[heads, made.norm] = made.queries
+        earlier[heads, point.norm] = point.queries
         done += 1
         if progress:
             progress(done, total)
-        known = {choice.name: choice.error for choice in made.comparison}
+        known = {choice.name: choice.error for choice in point.comparison}
         shown = {name: known[name] for name in sorted(known) if name != EARLIER}
-        return {"optimal": made.error, **shown}
+        return {"optimal": point.error, **shown}
 
     heads = len(design.queries)
     return replace(
@@ -638,14 +611,14 @@ def error_curves(
     )
 
 
-def _contained(found: dict[tuple[int, float], Array], heads: Any, norm: Any) -> dict[str, Array]:
+def _contained(earlier: dict[tuple[int, float], Array], heads: Any, norm: Any) -> dict[str, Array]:
     """Return the largest earlier design that a budget contains, repeated to its heads."""
     fitting = [
         (count, length)
-        for count, length in found
+        for count, length in earlier
         if length <= norm and isinstance(heads, int) and heads % count == 0
     ]
     if not fitting:
         return {}
     count, length = max(fitting)
-    return {EARLIER: np.repeat(found[count, length], heads // count, axis=0)}
+    return {EARLIER: np.repeat(earlier[count, length], heads // count, axis=0)}
