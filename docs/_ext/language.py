@@ -16,16 +16,28 @@ from docutils import nodes
 from records import markdown, meanings
 from sphinx.util.docutils import SphinxDirective
 
-from heedful.claims.functions import describe_functions
+from heedful.claims.functions import FUNCTIONS, Function, Missing
 
 
 def function_table(kind: str) -> str:
-    """Return the functions of one kind as a Markdown table."""
-    rows = [(written, says) for written, found, says in describe_functions() if found == kind]
-    if not rows:
+    """Return the functions of one kind, and how claims with them are proved, as Markdown."""
+    functions = [function for function in FUNCTIONS.values() if function.kind == kind]
+    if not functions:
         raise ValueError(f"no function is of the kind {kind!r}")
-    lines = [f"| `{written}` | {markdown(says)} |" for written, says in rows]
-    return "\n".join(["| Written | Gives |", "|---|---|", *lines]) + "\n"
+    lines = [
+        f"| `{', '.join(function.forms)}` | {markdown(function.says)} | {proofs(function)} |"
+        for function in functions
+    ]
+    return "\n".join(["| Written | Gives | In proofs |", "|---|---|---|", *lines]) + "\n"
+
+
+def proofs(function: Function) -> str:
+    """Return in which arithmetics a function can be part of a proof, or why in none."""
+    meanings = {"balls": function.balls, "letters": function.letters}
+    known = [name for name, meaning in meanings.items() if not isinstance(meaning, Missing)]
+    if known:
+        return " and ".join(known)
+    return f"none: {function.balls.why}" if isinstance(function.balls, Missing) else ""
 
 
 def field_table(name: str) -> str:

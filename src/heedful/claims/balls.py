@@ -376,7 +376,7 @@ def inner(x: list[Ball], y: list[Ball]) -> Ball:
     return total([a * b for a, b in zip(x, y, strict=True) if not (a.is_zero() or b.is_zero())])
 
 
-def paired(x: Any, y: Any, change: Callable[[Ball, Ball], Ball]) -> Any:
+def paired(x: Any, y: Any, change: Callable[[Ball, Ball], Any]) -> Any:
     """Apply a function of two balls to every pair of entries."""
     if isinstance(x, Ball):
         return change(x, y)

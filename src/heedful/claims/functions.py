@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
-from flint import arb
+from flint import arb, arb_mat
 from scipy.special import expit, ndtr
 
 from heedful.attention.design.vertices import certify
@@ -166,6 +166,7 @@ class Function:
         return self.letters(*arguments)
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 _table: dict[str, Function] = {}
 
 FUNCTIONS: Mapping[str, Function] = MappingProxyType(_table)
@@ -196,10 +197,26 @@ def declared(name: str, arity: Arity) -> Function:
     )
 
 
-def _define(written: str, says: str, **fields: Any) -> None:
+def _define(
+    written: str, says: str, floats: Meaning, balls: Meaning, letters: Meaning, **fields: Any
+) -> None:
     """Enter a function into the table; the docstrings of `Function` say what each field means."""
-    function = Function(written=written, says=says, **fields)
+    function = Function(
+        written=written, says=says, floats=floats, balls=balls, letters=letters, **fields
+    )
     _table[function.name] = function
+
+
+def _function(
+    written: str, says: str, balls: Meaning, letters: Meaning, **fields: Any
+) -> Callable[[_F], _F]:
+    """Enter a function into the table by its meaning in float64, which stands below."""
+
+    def enter(floats: _F) -> _F:
+        _define(written, says, floats, balls, letters, **fields)
+        return floats
+
+    return enter
 
 
 # What many entries share ---------------------------------------------------------------------
@@ -209,7 +226,7 @@ def _entrywise(
     written: str,
     says: str,
     floats: Callable[[Any], Any],
-    of_ball: Callable[[Any], Any] | Missing,
+    of_ball: Callable[[Any], Any],
     in_sympy: str | Missing,
     tex: str = "",
     **fields: Any,
@@ -225,17 +242,14 @@ def _entrywise(
             raise NotSymbolic("a function of every entry")
         return getattr(sympy, str(in_sympy))(x)
 
-    on_enclosures: Meaning = JUMPS
-    if not isinstance(of_ball, Missing):
-        # exp speaks of every β of a ball's span at once; the others need its flat hull.
-        lifted = of_ball if of_ball is balls.exponential else balls.entrywise(of_ball)
-        on_enclosures = lambda x: each(x, lifted)  # noqa: E731
+    # exp speaks of every β of a ball's span at once; the others need its flat hull.
+    lifted = of_ball if of_ball is balls.exponential else balls.entrywise(of_ball)
     _define(
         written,
         says,
-        floats=on_values,
-        balls=on_enclosures,
-        letters=in_sympy if isinstance(in_sympy, Missing) else on_letters,
+        on_values,
+        lambda x: each(x, lifted),
+        in_sympy if isinstance(in_sympy, Missing) else on_letters,
         passing="entries",
         tex=tex,
         **fields,
@@ -255,8 +269,8 @@ def _constant(written: str, says: str, array: Callable[..., Any], **fields: Any)
     _define(
         written,
         says,
-        takes="sizes",
         floats=lambda *sizes: constant(array(*sizes)),
+        takes="sizes",
         **{"balls": in_balls, "letters": in_letters, **fields},
     )
 
@@ -293,6 +307,19 @@ def _steps(to: Callable[[float], float]) -> Callable[[Any], Any]:
     return apply
 
 
+def _sign_of(x: Any) -> Any:
+    if x > 0 or x < 0 or x.is_zero():
+        return arb(1 if x > 0 else -1 if x < 0 else 0)
+    raise NotEnclosed("a sign that the ball does not decide")
+
+
+def _floor_of(x: Any) -> Any:
+    low, high = x.lower().floor(), x.upper().floor()
+    if low == high:
+        return low
+    raise NotEnclosed("a floor that the ball does not decide")
+
+
 # Functions of single entries -----------------------------------------------------------------
 
 _entrywise("exp(x)", "e to the power x, entry by entry", np.exp, balls.exponential, "exp", r"\exp")
@@ -321,8 +348,8 @@ _entrywise(
     lambda x: x.max(arb(0)),
     NONE,
 )
-_entrywise("sign(x)", "-1, 0 or 1, entry by entry", np.sign, JUMPS, NONE)
-_entrywise("floor(x)", "the largest whole number not above x", np.floor, _steps(math.floor), NONE)
+_entrywise("sign(x)", "-1, 0 or 1, entry by entry", np.sign, _sign_of, NONE)
+_entrywise("floor(x)", "the largest whole number not above x", np.floor, _floor_of, NONE)
 
 
 # Softmax, norms and distributions ------------------------------------------------------------
@@ -354,16 +381,35 @@ for _written, _says in (
     ("softmax(x)", "exp(x) scaled to sum to 1; of a matrix, each row"),
     ("softmax_rows(A)", "softmax of each row of a matrix"),
 ):
-    _define(
-        _written,
-        _says,
-        floats=_softmax,
-        balls=_softmax_balls,
-        letters=_softmax_letters,
-        passing="rows",
-    )
+    _define(_written, _says, _softmax, _softmax_balls, _softmax_letters, passing="rows")
 
 
+def _norm_balls(x: Enclosure, p: Enclosure | None = None) -> Enclosure:
+    order = 2 if p is None else p.entries.flat()
+    flat = [entry.flat() for entry in flatten(x)]
+    if x.formal:
+        return _number(balls.formal_size(flat))
+    if order == 2:
+        return _number(sum((entry * entry for entry in flat), arb(0)).nonnegative_part().sqrt())
+    if order == 1:
+        return _number(sum((abs(entry) for entry in flat), arb(0)))
+    raise NotEnclosed("a norm of another order")
+
+
+def _norm_letters(sympy: Any, x: Any, p: Any = None) -> Any:
+    if p is not None:
+        raise NotSymbolic("a norm of another order")
+    return sympy.sqrt(sum(entry**2 for entry in x))
+
+
+@_function(
+    "norm(x); norm(x, p)",
+    "Euclidean (Frobenius) norm, or the p-norm; also ‖x‖, ‖x‖_p",
+    _norm_balls,
+    _norm_letters,
+    linear=True,
+    tex=r"\left\|#1\right\|",
+)
 def _norm(x: Value, p: Value | None = None) -> Value:
     """‖x‖, or the p-norm; Frobenius for matrices.
 
@@ -385,68 +431,43 @@ def _norm(x: Value, p: Value | None = None) -> Value:
     return Value(size, "scalar")
 
 
-def _norm_balls(x: Enclosure, p: Enclosure | None = None) -> Enclosure:
-    order = 2 if p is None else p.entries.flat()
-    flat = [entry.flat() for entry in flatten(x)]
-    if x.formal:
-        return _number(balls.formal_size(flat))
-    if order == 2:
-        return _number(sum((entry * entry for entry in flat), arb(0)).nonnegative_part().sqrt())
-    if order == 1:
-        return _number(sum((abs(entry) for entry in flat), arb(0)))
-    raise NotEnclosed("a norm of another order")
+def _entropy_balls(p: Enclosure) -> Enclosure:
+    return _number(balls.total([Ball(balls.entropy_term(entry.flat())) for entry in p.entries]))
 
 
-def _norm_letters(sympy: Any, x: Any, p: Any = None) -> Any:
-    if p is not None:
-        raise NotSymbolic("a norm of another order")
-    return sympy.sqrt(sum(entry**2 for entry in x))
-
-
-_define(
-    "norm(x); norm(x, p)",
-    "Euclidean (Frobenius) norm, or the p-norm; also ‖x‖, ‖x‖_p",
-    floats=_norm,
-    balls=_norm_balls,
-    letters=_norm_letters,
-    linear=True,
-    tex=r"\left\|#1\right\|",
-)
-
-
+@_function("entropy(p)", "-Σ p ln p of a vector, in nats", _entropy_balls, NONE)
 def _entropy(p: Value) -> Value:
     with np.errstate(all="ignore"):
         terms = np.where(p.array > 0, p.array * np.log(np.where(p.array > 0, p.array, 1.0)), 0.0)
     return Value(-terms.sum(axis=-1), "scalar" if p.kind != "matrix" else "vector")
 
 
-def _entropy_balls(p: Enclosure) -> Enclosure:
-    return _number(balls.total([Ball(balls.entropy_term(entry.flat())) for entry in p.entries]))
-
-
-_define(
-    "entropy(p)",
-    "-Σ p ln p of a vector, in nats",
-    floats=_entropy,
-    balls=_entropy_balls,
-    letters=NONE,
-)
-
 _define(
     "mean(x)",
     "the average of the entries of a vector",
-    floats=lambda x: Value(x.array.reshape(len(x.array), -1).mean(axis=1), "scalar"),
-    balls=lambda x: _number(
+    lambda x: Value(x.array.reshape(len(x.array), -1).mean(axis=1), "scalar"),
+    lambda x: _number(
         balls.total(entries := list(flatten(x))) * Ball.exact(Fraction(1, len(entries)))
     ),
-    letters=NONE,
+    lambda sympy, x: sum(x) / len(x),
 )
+
+
+def _argmax_balls(x: Enclosure) -> Enclosure:
+    entries = [entry.flat() for entry in flatten(x)]
+    for place, entry in enumerate(entries):
+        before, after = entries[:place], entries[place + 1 :]
+        if all(entry > other for other in before) and all(entry >= other for other in after):
+            return balls.scalar(place + 1)
+    raise NotEnclosed("an order that the balls do not decide")
+
+
 _define(
     "argmax(x)",
     "which entry is largest, counted from 1",
-    floats=lambda x: Value(np.argmax(x.array, axis=-1).astype(float) + 1.0, "scalar"),
-    balls=JUMPS,
-    letters=NONE,
+    lambda x: Value(np.argmax(x.array, axis=-1).astype(float) + 1.0, "scalar"),
+    _argmax_balls,
+    NONE,
 )
 
 
@@ -455,35 +476,53 @@ _define(
 _define(
     "transpose(A)",
     "the transpose; also A^T",
-    floats=transpose,
-    balls=balls.transpose,
-    letters=NONE,
+    transpose,
+    balls.transpose,
+    lambda sympy, x: x.T,
     linear=True,
 )
 _define(
     "trace(A)",
     "the sum of the diagonal",
-    floats=lambda x: Value(np.trace(_square(x).array, axis1=1, axis2=2), "scalar"),
-    balls=Missing("not written yet"),
-    letters=NONE,
+    lambda x: Value(np.trace(_square(x).array, axis1=1, axis2=2), "scalar"),
+    lambda x: _number(balls.total([row[place] for place, row in enumerate(x.entries)])),
+    lambda sympy, x: x.trace(),
 )
 _define(
     "rank(A)",
     "the rank of a matrix",
-    floats=lambda x: Value(np.linalg.matrix_rank(_as(x, "matrix").array).astype(float), "scalar"),
-    balls=JUMPS,
-    letters=NONE,
+    lambda x: Value(np.linalg.matrix_rank(_as(x, "matrix").array).astype(float), "scalar"),
+    JUMPS,
+    NONE,
 )
 _define(
     "det(A)",
     "the determinant of a matrix",
-    floats=lambda x: Value(np.linalg.det(_square(x).array), "scalar"),
-    balls=Missing("not written yet"),
-    letters=NONE,
+    lambda x: Value(np.linalg.det(_square(x).array), "scalar"),
+    lambda x: _number(_arb_mat(x).det()),
+    lambda sympy, x: x.det(),
     tex=r"\det",
 )
 
 
+def _arb_mat(x: Enclosure) -> Any:
+    return arb_mat([[entry.flat() for entry in row] for row in x.entries])
+
+
+def _inverse_balls(x: Enclosure) -> Enclosure:
+    try:
+        inverse = _arb_mat(x).inv()
+    except ZeroDivisionError:
+        raise NotEnclosed("an inverse of what may be singular") from None
+    return Enclosure([[Ball(entry) for entry in row] for row in inverse.tolist()], "matrix")
+
+
+@_function(
+    "inv(A)",
+    "the inverse of a matrix; also A^-1",
+    _inverse_balls,
+    Missing("an inverse in letters would forget that it may not exist"),
+)
 def _inverse(x: Value) -> Value:
     try:
         return Value(np.linalg.inv(_square(x).array), "matrix")
@@ -491,15 +530,20 @@ def _inverse(x: Value) -> Value:
         raise NoValueError("formula", "inverts a singular matrix") from None
 
 
-_define(
-    "inv(A)",
-    "the inverse of a matrix; also A^-1",
-    floats=_inverse,
-    balls=Missing("not written yet"),
-    letters=NONE,
+def _diagonal_balls(x: Enclosure) -> Enclosure:
+    if x.kind == "matrix":
+        return Enclosure([row[place] for place, row in enumerate(x.entries)], "vector")
+    places = range(len(x.entries))
+    rows = [[x.entries[i] if i == j else balls.ZERO for j in places] for i in places]
+    return Enclosure(rows, "matrix")
+
+
+@_function(
+    "diag(x)",
+    "the matrix with x on its diagonal; of a matrix, its diagonal",
+    _diagonal_balls,
+    lambda sympy, x: x.diagonal().T if x.shape[1] > 1 else sympy.diag(*x),
 )
-
-
 def _diagonal(x: Value) -> Value:
     if x.kind == "matrix":
         return Value(np.diagonal(x.array, axis1=1, axis2=2).copy(), "vector")
@@ -507,28 +551,27 @@ def _diagonal(x: Value) -> Value:
 
 
 _define(
-    "diag(x)",
-    "the matrix with x on its diagonal; of a matrix, its diagonal",
-    floats=_diagonal,
-    balls=Missing("not written yet"),
-    letters=NONE,
-)
-_define(
     "outer(x, y)",
     "the matrix x y^T",
-    floats=lambda x, y: multiply(_as(x, "vector"), _as(y, "row")),
-    balls=lambda x, y: balls.multiply(Enclosure(x.entries, "vector"), Enclosure(y.entries, "row")),
-    letters=lambda sympy, x, y: x * y.T,
+    lambda x, y: multiply(_as(x, "vector"), _as(y, "row")),
+    lambda x, y: balls.multiply(Enclosure(x.entries, "vector"), Enclosure(y.entries, "row")),
+    lambda sympy, x, y: x * y.T,
 )
 _define(
     "dot(x, y)",
     "the inner product x^T y",
-    floats=lambda x, y: multiply(_as(x, "row"), _as(y, "vector")),
-    balls=lambda x, y: _number(inner(x.entries, y.entries)),
-    letters=lambda sympy, x, y: (x.T * y)[0, 0],
+    lambda x, y: multiply(_as(x, "row"), _as(y, "vector")),
+    lambda x, y: _number(inner(x.entries, y.entries)),
+    lambda sympy, x, y: (x.T * y)[0, 0],
 )
 
 
+@_function(
+    "hadamard(x, y)",
+    "the product entry by entry",
+    lambda x, y: Enclosure(balls.paired(x.entries, y.entries, lambda a, b: a * b), x.kind),
+    lambda sympy, x, y: x.multiply_elementwise(y),
+)
 def _hadamard(x: Value, y: Value) -> Value:
     if x.kind != y.kind or x.shape != y.shape:
         raise FormulaError(
@@ -539,13 +582,6 @@ def _hadamard(x: Value, y: Value) -> Value:
     return Value(x.array * y.array, x.kind)
 
 
-_define(
-    "hadamard(x, y)",
-    "the product entry by entry",
-    floats=_hadamard,
-    balls=lambda x, y: Enclosure(balls.paired(x.entries, y.entries, lambda a, b: a * b), x.kind),
-    letters=NONE,
-)
 _constant("ones(n); ones(m, n)", "a vector, or a matrix, of ones", lambda *sizes: np.ones(sizes))
 _constant(
     "zeros(n); zeros(m, n)", "a vector, or a matrix, of zeros", lambda *sizes: np.zeros(sizes)
@@ -559,11 +595,7 @@ def _unit_vector(position: int, size: int) -> Any:
     return np.eye(size)[position - 1]
 
 
-_constant(
-    "onehot(i, n)",
-    "the unit vector of length n with a 1 at entry i, from 1",
-    _unit_vector,
-)
+_constant("onehot(i, n)", "the unit vector of length n with a 1 at entry i, from 1", _unit_vector)
 
 
 def _together(parts: Sequence[Value]) -> list[Any]:
@@ -572,21 +604,18 @@ def _together(parts: Sequence[Value]) -> list[Any]:
     return [np.broadcast_to(part.array, (draws, *part.shape)) for part in parts]
 
 
+@_function(
+    "concat(x, y, ...)",
+    "vectors joined end to end; matrices side by side",
+    lambda *parts: Enclosure([entry for part in parts for entry in flatten(part)], "vector"),
+    lambda sympy, *parts: sympy.Matrix(parts),
+)
 def _concat(*parts: Value) -> Value:
     vectors = [
         Value(part.array[:, None], "vector") if part.kind == "scalar" else _as(part, "vector")
         for part in parts
     ]
     return Value(np.concatenate(_together(vectors), axis=1), "vector")
-
-
-_define(
-    "concat(x, y, ...)",
-    "vectors joined end to end; matrices side by side",
-    floats=_concat,
-    balls=lambda *parts: Enclosure([entry for part in parts for entry in flatten(part)], "vector"),
-    letters=lambda sympy, *parts: sympy.Matrix(parts),
-)
 
 
 def _stack(*parts: Value) -> Value:
@@ -598,40 +627,19 @@ def _stack(*parts: Value) -> Value:
 
 
 for _written, _says in (
-    (
-        "stack(x, y, ...)",
-        "vectors as the rows of a matrix; matrices one above another",
-    ),
+    ("stack(x, y, ...)", "vectors as the rows of a matrix; matrices one above another"),
     ("rows(x, y, ...)", "the matrix with these vectors as its rows"),
 ):
     _define(
         _written,
         _says,
-        floats=_stack,
-        balls=lambda *parts: Enclosure([list(part.entries) for part in parts], "matrix"),
-        letters=NONE,
+        _stack,
+        lambda *parts: Enclosure([list(part.entries) for part in parts], "matrix"),
+        lambda sympy, *parts: sympy.Matrix.vstack(*[part.T for part in parts]),
     )
 
 
 # Attention and positions ---------------------------------------------------------------------
-
-
-def _weights(evaluator: Evaluator, query: Value, keys: Value | None = None) -> Value:
-    keys = evaluator.name("k") if keys is None else keys
-    if query.kind not in ("vector", "row") or keys.kind != "matrix":
-        raise FormulaError(
-            "formula",
-            f"attention of a {query.describe()} over {keys.describe()}",
-            expected="a query vector and keys as rows of a matrix",
-        )
-    if query.shape[0] != keys.shape[1]:
-        raise FormulaError(
-            "formula",
-            f"attention: the query has dimension {query.shape[0]}",
-            expected=f"the keys have dimension {keys.shape[1]}",
-        )
-    logits = np.matmul(keys.array, query.array[:, :, None])[:, :, 0] * evaluator.world.scale
-    return Value(softmax_of(logits), "vector")
 
 
 def _weights_balls(
@@ -645,11 +653,6 @@ def _weights_balls(
 def _weights_letters(evaluator: Letters, query: Any, keys: Any = None) -> Any:
     keys = evaluator.world.families["k"] if keys is None else keys
     return _softmax_letters(evaluator.sympy, (keys * query) * evaluator.world.scale)
-
-
-def _attention(evaluator: Evaluator, query: Value, *more: Value) -> Value:
-    values = more[1] if len(more) > 1 else evaluator.name("v")
-    return multiply(transpose(values), _weights(evaluator, query, *more[:1]))
 
 
 def read_in_balls(
@@ -671,26 +674,65 @@ def _attention_letters(evaluator: Letters, query: Any, *more: Any) -> Any:
     return values.T * _weights_letters(evaluator, query, *more[:1])
 
 
-_define(
+@_function(
     "attention(q); attention(q, K); attention(q, K, V)",
     "what a query reads: Σ α_i v_i",
-    floats=_attention,
-    balls=_attention_balls,
-    letters=_attention_letters,
+    _attention_balls,
+    _attention_letters,
     in_world=True,
     linear=True,
 )
-_define(
+def _attention(evaluator: Evaluator, query: Value, *more: Value) -> Value:
+    values = more[1] if len(more) > 1 else evaluator.name("v")
+    return multiply(transpose(values), _weights(evaluator, query, *more[:1]))
+
+
+@_function(
     "weights(q); weights(q, K)",
     "the attention weights α of a query",
-    floats=_weights,
-    balls=_weights_balls,
-    letters=_weights_letters,
+    _weights_balls,
+    _weights_letters,
     in_world=True,
     linear=True,
 )
+def _weights(evaluator: Evaluator, query: Value, keys: Value | None = None) -> Value:
+    keys = evaluator.name("k") if keys is None else keys
+    if query.kind not in ("vector", "row") or keys.kind != "matrix":
+        raise FormulaError(
+            "formula",
+            f"attention of a {query.describe()} over {keys.describe()}",
+            expected="a query vector and keys as rows of a matrix",
+        )
+    if query.shape[0] != keys.shape[1]:
+        raise FormulaError(
+            "formula",
+            f"attention: the query has dimension {query.shape[0]}",
+            expected=f"the keys have dimension {keys.shape[1]}",
+        )
+    logits = np.matmul(keys.array, query.array[:, :, None])[:, :, 0] * evaluator.world.scale
+    return Value(softmax_of(logits), "vector")
 
 
+def _self_attention_balls(
+    evaluator: BallEvaluator, x: Enclosure, *matrices: Enclosure
+) -> Enclosure:
+    keys, queries, values = (
+        balls.multiply(x, balls.transpose(matrices[place])) if len(matrices) > place else x
+        for place in range(3)
+    )
+    logits = balls.multiply(queries, balls.transpose(keys))
+    scaled = each(logits, lambda logit: logit * evaluator.world.scale)
+    return balls.multiply(_softmax_balls(scaled), values)
+
+
+@_function(
+    "selfattention(X); selfattention(X, K, Q, V)",
+    "what every row of X reads from all rows",
+    _self_attention_balls,
+    NONE,
+    in_world=True,
+    linear=True,
+)
 def _self_attention(evaluator: Evaluator, x: Value, *matrices: Value) -> Value:
     keys, queries, values = (
         multiply(x, transpose(matrices[place])) if len(matrices) > place else x
@@ -700,15 +742,6 @@ def _self_attention(evaluator: Evaluator, x: Value, *matrices: Value) -> Value:
     return multiply(_softmax(logits), values)
 
 
-_define(
-    "selfattention(X); selfattention(X, K, Q, V)",
-    "what every row of X reads from all rows",
-    floats=_self_attention,
-    balls=Missing("not written yet"),
-    letters=NONE,
-    in_world=True,
-    linear=True,
-)
 _constant(
     "causal(T)",
     "the mask in which position t sees positions up to t",
@@ -720,14 +753,14 @@ _constant(
 _define(
     "mass(i, ...)",
     "the weight on a set of keys: alpha_i + …",
-    floats=lambda evaluator, *members: Value(
+    lambda evaluator, *members: Value(
         np.sum([evaluator.member(evaluator.name("alpha"), i, "alpha").array for i in members], 0),
         "scalar",
     ),
-    balls=lambda evaluator, *members: _number(
+    lambda evaluator, *members: _number(
         balls.total([balls.member(evaluator.name("alpha"), i).entries for i in members])
     ),
-    letters=NONE,
+    NONE,
     takes="members",
     in_world=True,
 )
@@ -742,12 +775,29 @@ def _tv_balls(p: Enclosure, q: Enclosure) -> Enclosure:
 _define(
     "tv(p, q)",
     "total variation distance: Σ |p - q| / 2",
-    floats=lambda p, q: Value(np.abs(add(p, q, -1.0).array).sum(axis=-1) / 2, "scalar"),
-    balls=_tv_balls,
-    letters=NONE,
+    lambda p, q: Value(np.abs(add(p, q, -1.0).array).sum(axis=-1) / 2, "scalar"),
+    _tv_balls,
+    NONE,
 )
 
 
+def _kl_balls(p: Enclosure, q: Enclosure) -> Enclosure:
+    """Σ p ln(p/q), as p ln p − p ln q where p may be 0; entries p ≤ 0 count for nothing."""
+    pairs = balls.paired(p.entries, q.entries, lambda x, y: (x.flat(), y.flat()))
+    total = arb(0)
+    for x, y in pairs:
+        if x <= 0:
+            continue
+        if not y > 0:
+            raise NotEnclosed("a divergence that may be infinite")
+        if x > 0:
+            total += x * (x / y).log()
+        else:
+            total -= balls.entropy_term(x) + x.nonnegative_part() * y.log()
+    return _number(total)
+
+
+@_function("kl(p, q)", "Kullback-Leibler divergence: Σ p ln(p / q), in nats", _kl_balls, NONE)
 def _kl(p: Value, q: Value) -> Value:
     inside = p.array > 0
     if np.any(inside & (q.array <= 0)):
@@ -756,15 +806,27 @@ def _kl(p: Value, q: Value) -> Value:
     return Value((np.where(inside, p.array, 0.0) * np.log(ratio)).sum(axis=-1), "scalar")
 
 
-_define(
-    "kl(p, q)",
-    "Kullback-Leibler divergence: Σ p ln(p / q), in nats",
-    floats=_kl,
-    balls=Missing("not written yet"),
-    letters=NONE,
+def _normed_balls(x: Enclosure, *, centred: bool) -> Enclosure:
+    def normed(row: list[Ball]) -> list[Ball]:
+        share = Ball.exact(Fraction(1, len(row)))
+        mean = balls.total(row) * share if centred else balls.ZERO
+        apart = [entry - mean for entry in row]
+        flat = [entry.flat() for entry in apart]
+        size = (sum((part * part for part in flat), arb(0)) / len(row)).nonnegative_part().sqrt()
+        return [entry / Ball(size) for entry in apart]
+
+    if x.kind == "matrix":
+        return Enclosure([normed(row) for row in x.entries], "matrix")
+    return Enclosure(normed(x.entries), x.kind)
+
+
+@_function(
+    "layernorm(x)",
+    "x minus its mean, divided by its standard deviation",
+    lambda x: _normed_balls(x, centred=True),
+    NONE,
+    passing="whole rows",
 )
-
-
 def _layernorm(x: Value) -> Value:
     """Centre a vector (or each row) and scale it to variance 1; no constant is added."""
     centred = x.array - x.array.mean(axis=-1, keepdims=True)
@@ -774,41 +836,19 @@ def _layernorm(x: Value) -> Value:
     return Value(centred / spread, x.kind)
 
 
+@_function(
+    "rmsnorm(x)",
+    "x divided by the root of its mean square",
+    lambda x: _normed_balls(x, centred=False),
+    NONE,
+    passing="whole rows",
+)
 def _rmsnorm(x: Value) -> Value:
     """Scale a vector (or each row) to mean square 1; no constant is added."""
     size = np.sqrt((x.array**2).mean(axis=-1, keepdims=True))
     if np.any(size == 0):
         raise NoValueError("formula", "rmsnorm of the zero vector", expected="another vector")
     return Value(x.array / size, x.kind)
-
-
-_define(
-    "layernorm(x)",
-    "x minus its mean, divided by its standard deviation",
-    floats=_layernorm,
-    balls=Missing("not written yet"),
-    letters=NONE,
-    passing="whole rows",
-)
-_define(
-    "rmsnorm(x)",
-    "x divided by the root of its mean square",
-    floats=_rmsnorm,
-    balls=Missing("not written yet"),
-    letters=NONE,
-    passing="whole rows",
-)
-
-
-def _phi(evaluator: Evaluator, t: Value, given: Value | None = None) -> Value:
-    """The sinusoidal embedding of position t, which need not be a whole number."""
-    if t.kind != "scalar":
-        raise FormulaError("formula", f"phi of a {t.describe()}", expected="a position")
-    width = (evaluator.world.width or 2) if given is None else whole(given, "a width")
-    turned = t.array[:, None] / evaluator.world.base ** (np.arange(0, width, 2) / width)
-    made = np.empty((len(turned), width))
-    made[:, 0::2], made[:, 1::2] = np.sin(turned), np.cos(turned[:, : width // 2])
-    return Value(made, "vector")
 
 
 def _phi_balls(evaluator: BallEvaluator, t: Enclosure, given: Enclosure | None = None) -> Enclosure:
@@ -821,17 +861,45 @@ def _phi_balls(evaluator: BallEvaluator, t: Enclosure, given: Enclosure | None =
     return Enclosure(entries[:width], "vector")
 
 
-_define(
+@_function(
     "phi(t); phi(t, d)",
     "the position embedding of position t, of width d",
-    floats=_phi,
-    balls=_phi_balls,
-    letters=NONE,
+    _phi_balls,
+    NONE,
     in_world=True,
     also_name=True,
 )
+def _phi(evaluator: Evaluator, t: Value, given: Value | None = None) -> Value:
+    """The sinusoidal embedding of position t, which need not be a whole number."""
+    if t.kind != "scalar":
+        raise FormulaError("formula", f"phi of a {t.describe()}", expected="a position")
+    width = (evaluator.world.width or 2) if given is None else whole(given, "a width")
+    turned = t.array[:, None] / evaluator.world.base ** (np.arange(0, width, 2) / width)
+    made = np.empty((len(turned), width))
+    made[:, 0::2], made[:, 1::2] = np.sin(turned), np.cos(turned[:, : width // 2])
+    return Value(made, "vector")
 
 
+def _rotate_balls(evaluator: BallEvaluator, x: Enclosure, t: Enclosure) -> Enclosure:
+    width = len(x.entries)
+    if width % 2:
+        raise NotEnclosed("a rotation of an odd vector")
+    turned = []
+    for even in range(0, width, 2):
+        angle = t.entries.flat() / arb(evaluator.world.base) ** (arb(even) / width)
+        cosine, sine = Ball(angle.cos()), Ball(angle.sin())
+        first, second = x.entries[even : even + 2]
+        turned += [first * cosine - second * sine, first * sine + second * cosine]
+    return Enclosure(turned, "vector")
+
+
+@_function(
+    "rotate(x, t)",
+    "x turned by the rotary angles of position t",
+    _rotate_balls,
+    NONE,
+    in_world=True,
+)
 def _rotate(evaluator: Evaluator, x: Value, t: Value) -> Value:
     """Rotate pairs (x_1, x_2), (x_3, x_4), … by t·ω: the rotary position of x."""
     width = x.shape[0]
@@ -844,14 +912,6 @@ def _rotate(evaluator: Evaluator, x: Value, t: Value) -> Value:
     return Value(turned.reshape(len(turned), width), "vector")
 
 
-_define(
-    "rotate(x, t)",
-    "x turned by the rotary angles of position t",
-    floats=_rotate,
-    balls=Missing("not written yet"),
-    letters=NONE,
-    in_world=True,
-)
 _entrywise(
     "Phi(x)",
     "the normal distribution function",
@@ -863,11 +923,11 @@ _entrywise(
 _define(
     "distance(j)",
     "how far k_j is from the convex hull of the other keys",
-    floats=lambda evaluator, member: Value(
+    lambda evaluator, member: Value(
         np.asarray([certify(rows, member).margin for rows in evaluator.name("k").array]), "scalar"
     ),
-    balls=BY_CERTIFICATE,
-    letters=BY_CERTIFICATE,
+    BY_CERTIFICATE,
+    BY_CERTIFICATE,
     takes="members",
     in_world=True,
 )
@@ -886,18 +946,10 @@ def _bfloat(array: Any) -> Any:
 
 
 _entrywise(
-    "round16(x)",
-    "x rounded to float16",
-    _half,
-    _steps(lambda x: float(_half([x])[0])),
-    NONE,
+    "round16(x)", "x rounded to float16", _half, _steps(lambda x: float(_half([x])[0])), NONE
 )
 _entrywise(
-    "roundbf16(x)",
-    "x rounded to bfloat16",
-    _bfloat,
-    _steps(lambda x: float(_bfloat([x])[0])),
-    NONE,
+    "roundbf16(x)", "x rounded to bfloat16", _bfloat, _steps(lambda x: float(_bfloat([x])[0])), NONE
 )
 
 
@@ -910,15 +962,25 @@ def _moment(evaluator: Evaluator, call: Call, x: Value, y: Value) -> float:
     first, second = (np.broadcast_to(each.array, (len(weights), *each.shape)) for each in (x, y))
     if first.shape != second.shape:
         raise FormulaError(
-            "formula",
-            f"cov of a {x.describe()} and a {y.describe()}",
-            expected="two of one shape",
+            "formula", f"cov of a {x.describe()} and a {y.describe()}", expected="two of one shape"
         )
     apart = [rows - np.tensordot(weights, rows, axes=(0, 0)) for rows in (first, second)]
     products = (apart[0] * apart[1]).reshape(len(weights), -1).sum(axis=1)
     return float(np.sum(weights * products))
 
 
+# In balls a statistic is enclosed cell by cell: only an evaluator that has cells knows how.
+
+
+@_function(
+    "E(x)",
+    "the expectation over the draws; E(x given y)",
+    lambda cells, call: cells.expectation(call),
+    NONE,
+    kind="statistic",
+    also_name=True,
+    tex=r"\mathbb{E}",
+)
 def _expectation(evaluator: Evaluator, call: Call) -> Value:
     weights = evaluator.draw_weights(call.given)
     x = evaluator.value(call.arguments[0])
@@ -926,23 +988,64 @@ def _expectation(evaluator: Evaluator, call: Call) -> Value:
     return Value(np.tensordot(weights, rows, axes=(0, 0))[None], x.kind, x.formal)
 
 
+@_function(
+    "P(event)",
+    "the probability of a statement; P(event given y)",
+    lambda cells, call: cells.probability(call),
+    NONE,
+    kind="statistic",
+    takes="event",
+    also_name=True,
+    tex=r"\mathbb{P}",
+)
 def _probability(evaluator: Evaluator, call: Call) -> Value:
     weights = evaluator.draw_weights(call.given)
     holds = np.broadcast_to(evaluator.truth(call.arguments[0]).holds, weights.shape)
     return scalar(float(np.sum(weights * holds)))
 
 
+@_function(
+    "var(x)",
+    "the variance (the sum of all entries' variances)",
+    lambda cells, call: cells.variance(call),
+    NONE,
+    kind="statistic",
+)
 def _variance(evaluator: Evaluator, call: Call) -> Value:
     """The variance of a vector is the trace of its covariance: E‖x − E x‖²."""
     x = evaluator.value(call.arguments[0])
     return scalar(max(0.0, _moment(evaluator, call, x, x)))
 
 
+_define(
+    "std(x)",
+    "the square root of the variance",
+    lambda evaluator, call: scalar(math.sqrt(_variance(evaluator, call).array.item())),
+    lambda cells, call: _number(cells.variance(call).entries.flat().sqrt()),
+    NONE,
+    kind="statistic",
+)
+
+
+@_function(
+    "cov(x, y)",
+    "the covariance of two values",
+    Missing("cells enclose the moments of one value at a time"),
+    NONE,
+    kind="statistic",
+)
 def _covariance(evaluator: Evaluator, call: Call) -> Value:
     x, y = (evaluator.value(argument) for argument in call.arguments)
     return scalar(_moment(evaluator, call, x, y))
 
 
+@_function(
+    "quantile(x, p)",
+    "what x stays below with probability p",
+    Missing("cells do not say in which order x takes its values"),
+    NONE,
+    kind="statistic",
+)
 def _quantile(evaluator: Evaluator, call: Call) -> Value:
     weights = evaluator.draw_weights(call.given)
     x, level = (evaluator.value(argument) for argument in call.arguments)
@@ -959,62 +1062,6 @@ def _quantile(evaluator: Evaluator, call: Call) -> Value:
     return scalar(float(rows[order[place]]))
 
 
-# In balls a statistic is enclosed cell by cell: only an evaluator that has cells knows how.
-_define(
-    "E(x)",
-    "the expectation over the draws; E(x given y)",
-    floats=_expectation,
-    balls=lambda cells, call: cells.expectation(call),
-    letters=NONE,
-    kind="statistic",
-    also_name=True,
-    tex=r"\mathbb{E}",
-)
-_define(
-    "P(event)",
-    "the probability of a statement; P(event given y)",
-    floats=_probability,
-    balls=lambda cells, call: cells.probability(call),
-    letters=NONE,
-    kind="statistic",
-    takes="event",
-    also_name=True,
-    tex=r"\mathbb{P}",
-)
-_define(
-    "var(x)",
-    "the variance (the sum of all entries' variances)",
-    floats=_variance,
-    balls=lambda cells, call: cells.variance(call),
-    letters=NONE,
-    kind="statistic",
-)
-_define(
-    "std(x)",
-    "the square root of the variance",
-    floats=lambda evaluator, call: scalar(math.sqrt(_variance(evaluator, call).array.item())),
-    balls=lambda cells, call: _number(cells.variance(call).entries.flat().sqrt()),
-    letters=NONE,
-    kind="statistic",
-)
-_define(
-    "cov(x, y)",
-    "the covariance of two values",
-    floats=_covariance,
-    balls=Missing("not written yet"),
-    letters=NONE,
-    kind="statistic",
-)
-_define(
-    "quantile(x, p)",
-    "what x stays below with probability p",
-    floats=_quantile,
-    balls=Missing("cells do not say in which order x takes its values"),
-    letters=NONE,
-    kind="statistic",
-)
-
-
 # Folds over the entries of a value, or over an index -----------------------------------------
 
 
@@ -1028,9 +1075,9 @@ def _product(parts: Sequence[Ball]) -> Ball:
 _define(
     "sum(x); sum(x, i)",
     "the sum of the entries, or over an index: sum(alpha_i, i != a)",
-    floats=np.sum,
-    balls=balls.total,
-    letters=lambda sympy, parts: sum(parts[1:], parts[0]),
+    np.sum,
+    balls.total,
+    lambda sympy, parts: sum(parts[1:], parts[0]),
     kind="binder",
     empty=0,
     linear=True,
@@ -1039,9 +1086,9 @@ _define(
 _define(
     "prod(x); prod(x, i)",
     "the product of the entries, or over an index",
-    floats=np.prod,
-    balls=_product,
-    letters=NONE,
+    np.prod,
+    _product,
+    lambda sympy, parts: sympy.prod(parts),
     kind="binder",
     empty=1,
     tex=r"\prod_{#2} #(1)",
@@ -1049,9 +1096,9 @@ _define(
 _define(
     "max(x); max(x, i)",
     "the largest entry, or over an index; also max(x, y)",
-    floats=np.max,
-    balls=balls.largest,
-    letters=NONE,
+    np.max,
+    balls.largest,
+    NONE,
     kind="binder",
     of_two=True,
     tex=r"\max",
@@ -1059,9 +1106,9 @@ _define(
 _define(
     "min(x); min(x, i)",
     "the smallest entry, or over an index; also min(x, y)",
-    floats=np.min,
-    balls=balls.smallest,
-    letters=NONE,
+    np.min,
+    balls.smallest,
+    NONE,
     kind="binder",
     of_two=True,
     tex=r"\min",
@@ -1086,9 +1133,9 @@ for _written, _says in (
     _define(
         _written,
         _says,
-        floats=_copyable,
-        balls=BY_CERTIFICATE,
-        letters=BY_CERTIFICATE,
+        _copyable,
+        BY_CERTIFICATE,
+        BY_CERTIFICATE,
         kind="predicate",
         takes="members",
         in_world=True,
