@@ -15,7 +15,9 @@ from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.evaluate.symbolic import Letters, LetterWorld
 from heedful.claims.functions import FUNCTIONS, Function, Missing, NotSymbolic, describe_functions
+from heedful.claims.judge import judge_claim
 from heedful.claims.language import parse_value, tex
+from heedful.claims.sheet import Claim
 from heedful.claims.values import Truth, constant
 from heedful.errors import FormulaError
 
@@ -68,6 +70,7 @@ EXAMPLES = {
     "prod": ["prod(x)", "prod(x_i + i, i)"],
     "max": ["max(x)", "max(x_i, i != a)", "max(t, 2)", "max(k_i, i)"],
     "min": ["min(x)", "min(x_i, i)", "min(t, 2)"],
+    "logsumexp": ["logsumexp(x)", "logsumexp(100 x)", "logsumexp(x_i, i != a)"],
     "hull": ["hull(a)"],
     "copyable": ["copyable(2)"],
 }
@@ -213,3 +216,30 @@ def test_a_divergence_is_enclosed_where_the_first_distribution_may_be_zero() -> 
         assert span.contains(arb(float(sum(terms))))
     with pytest.raises(NotEnclosed):
         FUNCTIONS["kl"].in_balls(q, p)
+
+
+def test_a_new_function_is_known_to_the_judge_the_page_and_the_errors() -> None:
+    keys = {"keys": "any", "where": {"n": [2, 3], "d": 2}}
+    true = Claim(id="max", expect=("logsumexp(k_i^T k_a, i) >= k_a^T k_a",), **keys)
+    assert judge_claim(true).verdict != "refuted"
+    shifted = Claim(
+        id="shift",
+        expect=("logsumexp(x + t) = logsumexp(x) + t",),
+        where={"x": "vector d", "d": 3, "t": "[-2, 2]"},
+    )
+    assert judge_claim(shifted).verdict in ("proved", "supported")
+    refuted = judge_claim(true.changed(expect=("logsumexp(k_i^T k_a, i) >= k_a^T k_a + 1",)))
+    assert refuted.verdict == "refuted"
+    assert refuted.evidence.method == "search and exact arithmetic"
+    assert tex(parse_value("logsumexp(x_i, i)")) == r"\ln \sum_{i} \exp\left(x_{i}\right)"
+    with pytest.raises(FormulaError, match="did you mean logsumexp"):
+        parse_value("logsumexpp(x)")
+
+
+def test_balls_enclose_a_smooth_maximum_of_wide_entries() -> None:
+    wide = [Ball.between(-400.0, 400.0), Ball.between(0.0, 1.0)]
+    span = FUNCTIONS["logsumexp"].in_balls(wide).flat()
+    for first in (-400.0, 0.0, 400.0):
+        assert span.contains(arb(float(np.logaddexp(first, 0.5))))
+    assert span.lower() > -1
+    assert span.upper() < 401

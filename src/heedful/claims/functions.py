@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from flint import arb, arb_mat
-from scipy.special import expit, ndtr
+from scipy.special import expit, logsumexp, ndtr
 
 from heedful.attention.design.vertices import certify
 from heedful.attention.operation import softmax as softmax_of
@@ -1112,6 +1112,27 @@ _define(
     kind="binder",
     of_two=True,
     tex=r"\min",
+)
+
+
+def _logsumexp_balls(parts: Sequence[Ball]) -> Ball:
+    """It grows in every entry, so its ends are those of the entries' ends."""
+    flat = [part.flat() for part in parts]
+    low, high = (
+        sum((end.exp() for end in ends), arb(0)).log()
+        for ends in ([entry.lower() for entry in flat], [entry.upper() for entry in flat])
+    )
+    return Ball(low.union(high))
+
+
+_define(
+    "logsumexp(x); logsumexp(x, i)",
+    "ln Σ exp(x): a smooth maximum of the entries, or over an index",
+    logsumexp,
+    _logsumexp_balls,
+    lambda sympy, parts: sympy.log(sum(sympy.exp(part) for part in parts)),
+    kind="binder",
+    tex=r"\ln \sum_{#2} \exp\left(#1\right)",
 )
 
 
