@@ -26,7 +26,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from heedful.data.corpus import Pairs
 from heedful.data.readers import read_corpora
 from heedful.data.splits import References, overlap, references
-from heedful.data.text_files import Reading
+from heedful.data.text_files import ReadOptions
 from heedful.machine import examine
 from heedful.studies.text_corpora import Parts, TextData, read_parts
 from heedful.studies.translation import Translator
@@ -107,7 +107,7 @@ def test_set(run: Path, corpus: Sequence[Path]) -> tuple[Pairs, Parts]:
     data = TextData.of(json.loads((run / "config.json").read_text("utf-8"))["data"])
     parts = read_parts(data)
     if corpus:
-        (found,) = read_corpora(list(corpus), Reading(source=data.translate_from))
+        (found,) = read_corpora(list(corpus), ReadOptions(source=data.translate_from))
     else:
         assert parts.test is not None, "this run kept no test part: give --corpus"
         found = parts.test

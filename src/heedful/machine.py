@@ -46,7 +46,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part(Record):
+class OptionalPart(Record):
     """One optional part of Heedful."""
 
     name: str
@@ -73,7 +73,7 @@ class Installation(Record):
     cpu_features: tuple[str, ...]
     memory_gb: float | None
     core: dict[str, str | None]
-    parts: tuple[Part, ...]
+    parts: tuple[OptionalPart, ...]
 
 
 def examine() -> Installation:
@@ -94,9 +94,9 @@ def examine() -> Installation:
     )
 
 
-def _part(name: str, packages: tuple[str, ...]) -> Part:
+def _part(name: str, packages: tuple[str, ...]) -> OptionalPart:
     versions = {package: _version(package) for package in packages}
-    return Part(
+    return OptionalPart(
         name=name,
         present=all(versions.values()),
         versions=versions,
@@ -127,8 +127,8 @@ def _cpu_name() -> str:
 def _features() -> tuple[str, ...]:
     for line in _cpu_lines():
         if line.startswith(("flags", "Features")):
-            found = set(line.partition(":")[2].split())
-            return tuple(name for name in FEATURES if name in found)
+            flags = set(line.partition(":")[2].split())
+            return tuple(name for name in FEATURES if name in flags)
     return ()
 
 

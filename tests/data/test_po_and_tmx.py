@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.text_files import Limits, Reading
+from heedful.data.text_files import ReadLimits, ReadOptions
 from heedful.data.translation_files import read_po, read_tmx
 from heedful.errors import InputError
 
@@ -107,7 +107,8 @@ def test_escapes_are_undone(
         return f'"{text}"'
 
     content = "".join(f"msgid {quoted(a)}\nmsgstr {quoted(b)}\n\n" for a, b in rows)
-    pairs = read_po(written(tmp_path_factory.mktemp("po"), content), Reading(languages=("x", "y")))
+    path = written(tmp_path_factory.mktemp("po"), content)
+    pairs = read_po(path, ReadOptions(languages=("x", "y")))
     assert list(zip(pairs.sources, pairs.targets, strict=True)) == rows
 
 
@@ -131,7 +132,7 @@ def test_escapes_are_undone(
 )
 def test_unreadable_po_is_refused(tmp_path: Path, content: str, problem: str) -> None:
     with pytest.raises(InputError) as error:
-        read_po(written(tmp_path, content), Reading(limits=Limits(line_bytes=1000)))
+        read_po(written(tmp_path, content), ReadOptions(limits=ReadLimits(line_bytes=1000)))
     assert problem in str(error.value)
     assert str(error.value).isprintable()
 
@@ -148,7 +149,7 @@ def test_what_becomes_a_pair_of_a_tmx_file(tmp_path: Path) -> None:
         "second segment in one language": 1,
         "without one of the languages": 1,
     }
-    assert read_tmx(path, Reading(source="fr")).languages == ("fr", "en")
+    assert read_tmx(path, ReadOptions(source="fr")).languages == ("fr", "en")
     assert read_tmx(written(tmp_path, tmx(UNIT, source="fr"))).languages == ("fr", "en")
 
 
@@ -181,7 +182,7 @@ def test_utf16_is_read_as_xml_says(tmp_path: Path) -> None:
 )
 def test_unreadable_tmx_is_refused(tmp_path: Path, content: str | bytes, problem: str) -> None:
     with pytest.raises(InputError) as error:
-        read_tmx(written(tmp_path, content), Reading(limits=Limits(line_bytes=1000)))
+        read_tmx(written(tmp_path, content), ReadOptions(limits=ReadLimits(line_bytes=1000)))
     assert problem in str(error.value)
     assert str(error.value).isprintable()
 
@@ -197,4 +198,4 @@ def test_a_tag_that_never_ends_is_refused_soon(tmp_path: Path) -> None:
 def test_languages_that_are_not_there_are_named(tmp_path: Path) -> None:
     path = written(tmp_path, tmx(UNIT))
     with pytest.raises(InputError, match="no unit in both 'en' and 'de'; its languages are en, fr"):
-        read_tmx(path, Reading(languages=("en", "de")))
+        read_tmx(path, ReadOptions(languages=("en", "de")))

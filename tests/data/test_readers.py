@@ -19,7 +19,7 @@ from heedful.data.readers import (
     read_text,
     read_tsv,
 )
-from heedful.data.text_files import Limits, Reading
+from heedful.data.text_files import ReadLimits, ReadOptions
 from heedful.errors import InputError
 
 ENGLISH = ["The cat is here.", "What is that?", "He was with the dog."]
@@ -46,14 +46,14 @@ def test_columns_are_what_tabs_separate(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]
 ) -> None:
     path = written(tmp_path_factory.mktemp("tsv"), "a.tsv", *("\t".join(row) for row in rows))
-    pairs = read_tsv(path, Reading(languages=("a", "b")))
+    pairs = read_tsv(path, ReadOptions(languages=("a", "b")))
     assert list(zip(pairs.sources, pairs.targets, strict=True)) == rows
-    turned = read_tsv(path, Reading(languages=("a", "b"), source="b"))
+    turned = read_tsv(path, ReadOptions(languages=("a", "b"), source="b"))
     assert (turned.sources, turned.targets) == (pairs.targets, pairs.sources)
 
 
 def test_languages_of_columns_are_told_with_a_reason(tmp_path: Path) -> None:
-    pairs = read_tsv(written(tmp_path, "a.tsv", *tabbed(ENGLISH, FRENCH)), Reading(source="fr"))
+    pairs = read_tsv(written(tmp_path, "a.tsv", *tabbed(ENGLISH, FRENCH)), ReadOptions(source="fr"))
     assert pairs.languages == ("fr", "en")
     assert pairs.sources == tuple(FRENCH)
     assert "column 1 reads as English" in pairs.notes[0]
@@ -65,13 +65,13 @@ def test_languages_of_columns_are_told_with_a_reason(tmp_path: Path) -> None:
 
 def test_further_columns_are_named_and_others_can_be_chosen(tmp_path: Path) -> None:
     path = written(tmp_path, "a.tsv", "1\tcat\t2\tchat", "3\tdog\t4\tchien")
-    assert read_tsv(path, Reading(columns=(4, 2))).targets == ("cat", "dog")
+    assert read_tsv(path, ReadOptions(columns=(4, 2))).targets == ("cat", "dog")
     assert "of 4 columns, 3, 4 not read" in read_tsv(path).notes[-1]
     for columns in ((0, 1), (2, 2), (1, 101)):
         with pytest.raises(InputError, match="two different numbers"):
-            read_tsv(path, Reading(columns=columns))
+            read_tsv(path, ReadOptions(columns=columns))
     with pytest.raises(InputError, match="line 1: has 4 columns; columns 1 and 5"):
-        read_tsv(path, Reading(columns=(1, 5)))
+        read_tsv(path, ReadOptions(columns=(1, 5)))
 
 
 def test_ragged_columns_are_refused_and_nothing_is_quoting(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_parallel_files_are_one_corpus(tmp_path: Path, ending: str) -> None:
     assert pairs.languages == ("fr", "en")
     assert pairs.name == "train.fr+en"
     assert [len(origin.sha256) for origin in pairs.origins] == [64, 64]
-    assert read_parallel(first, second, Reading(source="en")).sources == tuple(ENGLISH)
+    assert read_parallel(first, second, ReadOptions(source="en")).sources == tuple(ENGLISH)
 
 
 def test_unequal_files_are_refused_with_both_counts(tmp_path: Path) -> None:
@@ -113,24 +113,24 @@ def test_units_of_text(tmp_path: Path) -> None:
     assert read_text(path).texts == ("one", "two", "", " ", "three")
     assert read_text(path).without_empty().texts == ("one", "two", "three")
     assert read_text(path).without_empty().notes == ("2 empty documents left out on request",)
-    assert read_text(path, Reading(unit="paragraph")).texts == ("one\ntwo", "three")
-    assert read_text(path, Reading(unit="file")).texts == ("one\ntwo\n\n \nthree",)
+    assert read_text(path, ReadOptions(unit="paragraph")).texts == ("one\ntwo", "three")
+    assert read_text(path, ReadOptions(unit="file")).texts == ("one\ntwo\n\n \nthree",)
     for unit in ("line", "paragraph", "file"):
         with pytest.raises(InputError, match="holds nothing to read"):
-            read_text(written(tmp_path, "empty.txt"), Reading(unit=unit))
+            read_text(written(tmp_path, "empty.txt"), ReadOptions(unit=unit))
 
 
 def test_too_many_texts_are_refused(tmp_path: Path) -> None:
-    limits = Limits(texts=2)
+    limits = ReadLimits(texts=2)
     lines = ["a\tb"] * 3
     for read in (read_tsv, read_text):
         with pytest.raises(InputError, match=r"more than 2 texts.*--max-texts"):
-            read(written(tmp_path, "a.tsv", *lines), Reading(limits=limits))
+            read(written(tmp_path, "a.tsv", *lines), ReadOptions(limits=limits))
     with pytest.raises(InputError, match="more than 2 texts"):
         read_parallel(
             written(tmp_path, "a.fr", *lines),
             written(tmp_path, "a.en", *lines),
-            Reading(limits=limits),
+            ReadOptions(limits=limits),
         )
 
 
@@ -147,7 +147,7 @@ def test_pairs_in_json_lines(
     tmp_path: Path, entry: object, fields: tuple[str, ...] | None, languages: tuple[str, str]
 ) -> None:
     path = written(tmp_path, "a.jsonl", json.dumps(entry), "", json.dumps(entry))
-    pairs = read_json_lines(path, Reading(fields=fields))
+    pairs = read_json_lines(path, ReadOptions(fields=fields))
     assert isinstance(pairs, Pairs)
     assert (pairs.sources, pairs.targets) == (("un", "un"), ("one", "one"))
     assert pairs.languages == languages
@@ -188,7 +188,7 @@ def test_every_object_needs_the_fields_of_the_first(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="line 2: its field 'en' is missing"):
         read_json_lines(path)
     with pytest.raises(InputError, match="names 3 fields"):
-        read_json_lines(path, Reading(fields=("a", "b", "c")))
+        read_json_lines(path, ReadOptions(fields=("a", "b", "c")))
 
 
 def test_files_are_told_by_name_and_by_their_lines(tmp_path: Path) -> None:
@@ -197,15 +197,15 @@ def test_files_are_told_by_name_and_by_their_lines(tmp_path: Path) -> None:
     assert isinstance(pairs, Pairs)
     assert "each of the first 3 lines has 2" in pairs.notes[0]
     assert isinstance(read_corpus(written(tmp_path, "b.txt", *ENGLISH)), Documents)
-    assert isinstance(read_corpus(columns, Reading(format="text")), Documents)
+    assert isinstance(read_corpus(columns, ReadOptions(format="text")), Documents)
     with pytest.raises(InputError, match=r"source: is for pairs, but b\.txt holds documents"):
-        read_corpus(tmp_path / "b.txt", Reading(source="fr"))
+        read_corpus(tmp_path / "b.txt", ReadOptions(source="fr"))
     lines = written(tmp_path, "c.jsonl", '{"question": "un", "answer": "one"}')
-    turned = read_corpus(lines, Reading(languages=("fr", "en"), source="en"))
+    turned = read_corpus(lines, ReadOptions(languages=("fr", "en"), source="en"))
     assert isinstance(turned, Pairs)
     assert (turned.sources, turned.languages) == (("one",), ("en", "fr"))
     with pytest.raises(InputError, match="a parallel corpus has two"):
-        read_corpus(columns, Reading(format="parallel"))
+        read_corpus(columns, ReadOptions(format="parallel"))
 
 
 def test_files_that_differ_in_their_language_are_read_together(tmp_path: Path) -> None:
@@ -217,10 +217,10 @@ def test_files_that_differ_in_their_language_are_read_together(tmp_path: Path) -
         "notes.txt",
         "notes.md",
     ]
-    together = read_corpora(paths[2:4], Reading(format="parallel"))
+    together = read_corpora(paths[2:4], ReadOptions(format="parallel"))
     assert [corpus.name for corpus in together] == ["notes.txt+train.en"]
     with pytest.raises(InputError, match="come in twos"):
-        read_corpora(paths[:3], Reading(format="parallel"))
+        read_corpora(paths[:3], ReadOptions(format="parallel"))
     with pytest.raises(InputError, match="was given twice"):
         read_corpora([paths[0], paths[0]])
     with pytest.raises(InputError, match="names no file"):

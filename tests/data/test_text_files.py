@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.text_files import CHUNK, DEFAULT_LIMITS, Limits, TextFile, shown
+from heedful.data.text_files import CHUNK, DEFAULT_LIMITS, ReadLimits, TextFile, shown
 from heedful.errors import ConfigError, InputError
 
-SMALL = Limits(line_bytes=100, total_bytes=10_000)
+SMALL = ReadLimits(line_bytes=100, total_bytes=10_000)
 
 
 def written(folder: Path, content: bytes, name: str = "file.txt") -> Path:
@@ -23,11 +23,11 @@ def written(folder: Path, content: bytes, name: str = "file.txt") -> Path:
     return path
 
 
-def lines_of(path: Path, limits: Limits = DEFAULT_LIMITS) -> list[str]:
+def lines_of(path: Path, limits: ReadLimits = DEFAULT_LIMITS) -> list[str]:
     return list(TextFile(path, limits).lines())
 
 
-def refusal(path: Path, limits: Limits = DEFAULT_LIMITS) -> str:
+def refusal(path: Path, limits: ReadLimits = DEFAULT_LIMITS) -> str:
     with pytest.raises(InputError) as error:
         lines_of(path, limits)
     assert str(error.value).isprintable()
@@ -114,7 +114,7 @@ def test_a_bomb_is_refused_by_its_ratio_and_by_its_size(tmp_path: Path) -> None:
     message = refusal(bomb)
     assert "unpacks to more than 100 times its size" in message
     assert "--max-ratio" in message
-    assert len(lines_of(bomb, Limits(ratio=2000.0))) == 30_000
+    assert len(lines_of(bomb, ReadLimits(ratio=2000.0))) == 30_000
     assert "more than 10,000 bytes" in refusal(bomb, SMALL)
 
 
@@ -142,4 +142,4 @@ def test_names_fit_in_one_line(tmp_path: Path) -> None:
 
 def test_limits_are_positive() -> None:
     with pytest.raises(ConfigError, match=r"limits\.ratio: is 0"):
-        Limits(ratio=0.0)
+        ReadLimits(ratio=0.0)

@@ -11,9 +11,9 @@ from cyclopts import App, Parameter
 from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
 
 if TYPE_CHECKING:
-    from heedful.data.text_files import Reading
+    from heedful.data.text_files import ReadOptions
 else:
-    Reading = Any
+    ReadOptions = Any
 
 app = App(
     name="data",
@@ -67,18 +67,18 @@ class ReadingFlags:
         Parameter(help="Plain text: what counts as one document."),
     ] = "line"
 
-    def reading(self, limits: LimitFlags) -> Reading:
+    def options(self, limits: LimitFlags) -> ReadOptions:
         """Return the flags as room `data` takes them."""
-        from heedful.data.text_files import Limits, Reading
+        from heedful.data.text_files import ReadLimits, ReadOptions
 
-        return Reading(
+        return ReadOptions(
             format=self.format,
             languages=self.languages,
             source=self.source,
             columns=self.columns,
             fields=None if self.fields is None else tuple(self.fields),
             unit=self.unit,
-            limits=Limits(
+            limits=ReadLimits(
                 total_bytes=limits.max_bytes,
                 line_bytes=limits.max_line,
                 texts=limits.max_texts,
@@ -117,7 +117,7 @@ def inspect(
     from heedful.data.readers import read_corpora
     from heedful.views.data import inspection_blocks, inspection_figure
 
-    record = inspect_corpora(read_corpora(paths, reading.reading(limits)), examples)
+    record = inspect_corpora(read_corpora(paths, reading.options(limits)), examples)
     show(record, inspection_blocks, json=json)
     draw(record, figure, inspection_figure)
     return 0

@@ -117,10 +117,10 @@ def pair_sequences(
     """Write each pair as `begin source between target end`; only what follows is learned.
 
     >>> letters = lambda texts: [[ord(letter) for letter in text] for text in texts]
-    >>> made = pair_sequences(
+    >>> sequences = pair_sequences(
     ...     Pairs(name="x", sources=("ab",), targets=("c",)), letters, between=1, end=2
     ... )
-    >>> made.tokens.tolist(), made.prompts.tolist()
+    >>> sequences.tokens.tolist(), sequences.prompts.tolist()
     ([97, 98, 1, 99, 2], [3])
     """
     marks = {between, end} | ({begin} if begin is not None else set())
@@ -161,8 +161,8 @@ def ranges(
 
 def _encoded(texts: Sequence[str], encode: Encode, marks: set[int], name: str) -> list[list[int]]:
     """Encode texts, and refuse one that would write a mark itself: it could end its own text."""
-    found = encode(texts)
-    for number, tokens in enumerate(found, start=1):
+    encoded = encode(texts)
+    for number, tokens in enumerate(encoded, start=1):
         if not marks.isdisjoint(tokens):
             (mark, *_) = marks.intersection(tokens)
             raise InputError(
@@ -171,7 +171,7 @@ def _encoded(texts: Sequence[str], encode: Encode, marks: set[int], name: str) -
                 expected="texts without the marks of the tokenizer were expected",
                 way_out="leave that text out, or choose marks that no text holds",
             )
-    return found
+    return encoded
 
 
 def _check_sequences(
@@ -211,7 +211,7 @@ def _check_steps(steps: int) -> None:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Rows:
+class PackedRows:
     """Which sequences stand in which row, and where."""
 
     members: Int[np.ndarray, " sequences"]
@@ -225,7 +225,7 @@ class Rows:
         return len(self.starts) - 1
 
 
-def pack(lengths: Int[np.ndarray, " sequences"], width: int, seed: int) -> Rows:
+def pack(lengths: Int[np.ndarray, " sequences"], width: int, seed: int) -> PackedRows:
     """Pack lengths into rows of `width`.
 
     >>> rows = pack(np.array([5, 3, 2]), width=5, seed=0)
@@ -255,10 +255,10 @@ def pack(lengths: Int[np.ndarray, " sequences"], width: int, seed: int) -> Rows:
     return _rows(members, lengths)
 
 
-def one_in_each_row(order: Int[np.ndarray, " sequences"]) -> Rows:
+def one_in_each_row(order: Int[np.ndarray, " sequences"]) -> PackedRows:
     """Give each sequence a row of its own, in this order."""
     count = len(order)
-    return Rows(
+    return PackedRows(
         members=order,
         columns=np.zeros(count, dtype=np.int64),
         starts=np.arange(count + 1, dtype=np.int64),
@@ -279,13 +279,13 @@ def shuffled(count: int, seed: int, epoch: int) -> Int[np.ndarray, " count"]:
     return np.argsort(stream.random_raw(count), kind="stable")
 
 
-def _rows(members: list[list[int]], lengths: Int[np.ndarray, " sequences"]) -> Rows:
+def _rows(members: list[list[int]], lengths: Int[np.ndarray, " sequences"]) -> PackedRows:
     counts = np.fromiter(map(len, members), np.int64, count=len(members))
     starts = np.concatenate([[0], np.cumsum(counts)])
     flat = np.concatenate([np.asarray(row, dtype=np.int64) for row in members])
     ends = np.cumsum(lengths[flat])
     before = ends - lengths[flat]
-    return Rows(
+    return PackedRows(
         members=flat, columns=before - np.repeat(before[starts[:-1]], counts), starts=starts
     )
 
@@ -316,7 +316,7 @@ NO_DOCUMENT = -1
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Batch:
-    """Rows of tokens and what each of them should predict; padding is at the end of a row."""
+    """PackedRows of tokens and what each of them should predict; padding is at the end of a row."""
 
     tokens: Int[np.ndarray, "rows time"]
     """What the model reads."""
@@ -352,10 +352,10 @@ class Batches:
     """All batches of all epochs; made by `packed` or `bucketed`."""
 
     sequences: Sequences
-    rows: Rows
+    rows: PackedRows
     """Which sequences stand in which row."""
     unit_starts: Int[np.ndarray, " units_and_one"]
-    """Rows that always stay together are a unit: this is where each one starts."""
+    """PackedRows that always stay together are a unit: this is where each one starts."""
     units_a_batch: int
     width: int | None
     """Columns of every batch; None where each is as wide as its longest row."""
@@ -453,8 +453,8 @@ def packed(
 ) -> Batches:
     """Lay out several sequences in each row of `width` tokens, `rows` rows a batch.
 
-    >>> made = packed(Sequences.of([[1, 2, 3], [4, 5, 6], [7, 8]]), width=5, rows=1)
-    >>> len(made), made.tokens, made.padding
+    >>> batches = packed(Sequences.of([[1, 2, 3], [4, 5, 6], [7, 8]]), width=5, rows=1)
+    >>> len(batches), batches.tokens, batches.padding
     (1, 5, 0.0)
     """
     _check_positive(rows=rows)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import SupportsIndex
 
-from heedful.data.text_files import Origin, Reading, TextFile
+from heedful.data.text_files import ReadOptions, SourceFile, TextFile
 from heedful.errors import InputError
 
 
@@ -23,7 +23,7 @@ class Corpus(ABC):
 
     name: str
     """What it is called in tables: usually its file."""
-    origins: tuple[Origin, ...] = ()
+    origins: tuple[SourceFile, ...] = ()
     """The files it was read from, with the SHA-256 of each; none for a corpus made by code."""
     notes: tuple[str, ...] = ()
     """How it was read: what was decided, and why."""
@@ -92,13 +92,13 @@ class Pairs(Corpus):
         files: Sequence[TextFile],
         sides: Sequence[Sequence[str]],
         languages: tuple[str, str],
-        reading: Reading,
+        options: ReadOptions,
         *,
         name: str = "",
         notes: Iterable[str] = (),
         left_out: Mapping[str, int] | None = None,
     ) -> Pairs:
-        """Make the pairs that a reader found; the side that `reading` wants becomes the source."""
+        """Make the pairs that a reader found; the side that `options` name becomes the source."""
         files[0].check_count(len(sides[0]))
         pairs = cls(
             name=name or files[0].path.name,
@@ -109,7 +109,7 @@ class Pairs(Corpus):
             notes=tuple(notes),
             left_out=dict(left_out or {}),
         )
-        return pairs if reading.source is None else pairs.from_language(reading.source)
+        return pairs if options.source is None else pairs.from_language(options.source)
 
     def __post_init__(self) -> None:
         if len(self.sources) != len(self.targets):

@@ -20,7 +20,7 @@ from jaxtyping import Int
 from heedful.data.corpus import Documents, Pairs
 from heedful.data.languages import guess_language
 from heedful.data.splits import Overlap, linked_groups, overlap, references
-from heedful.data.text_files import Origin
+from heedful.data.text_files import SourceFile
 from heedful.records import Record
 
 # Odd characters
@@ -60,8 +60,8 @@ def counted(texts: Sequence[str]) -> dict[str, int]:
     totals: Counter[int] = Counter()
     for joined in _joined(texts):
         codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-        found, counts = np.unique(codes, return_counts=True)
-        totals.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
+        distinct, counts = np.unique(codes, return_counts=True)
+        totals.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
     return {chr(code): totals[code] for code in sorted(totals)}
 
 
@@ -82,7 +82,7 @@ def odd_characters(counts: dict[str, int]) -> tuple[OddCharacter, ...]:
         for character, count in counts.items()
         if (kind := kind_of(character, usual))
     ]
-    return tuple(sorted(odd, key=lambda found: (-found.count, found.code)))
+    return tuple(sorted(odd, key=lambda one: (-one.count, one.code)))
 
 
 def kind_of(character: str, usual_script: str) -> str:
@@ -166,7 +166,7 @@ class SideFacts(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Example(Record):
+class TextExample(Record):
     """One text or pair, as it is."""
 
     number: int
@@ -184,7 +184,7 @@ class CorpusFacts(Record):
     count: int
     fingerprint: str
     """SHA-256 of the texts in their order."""
-    origins: tuple[Origin, ...]
+    origins: tuple[SourceFile, ...]
     notes: tuple[str, ...]
     """How it was read."""
     left_out: dict[str, int]
@@ -204,7 +204,7 @@ class CorpusFacts(Record):
     """Distinct sources with more than one target."""
     several_sources: int
     """Distinct targets with more than one source."""
-    examples: tuple[Example, ...]
+    examples: tuple[TextExample, ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -249,7 +249,8 @@ def inspect_corpus(corpus: Pairs | Documents, examples: int = 5) -> CorpusFacts:
         several_targets=0 if pairs is None else references(pairs).with_several,
         several_sources=0 if pairs is None else references(pairs.turned()).with_several,
         examples=tuple(
-            Example(number=place + 1, texts=rows[place]) for place in _spread(len(rows), examples)
+            TextExample(number=place + 1, texts=rows[place])
+            for place in _spread(len(rows), examples)
         ),
     )
 
@@ -257,8 +258,8 @@ def inspect_corpus(corpus: Pairs | Documents, examples: int = 5) -> CorpusFacts:
 def lengths(values: Int[np.ndarray, " texts"]) -> Lengths:
     """Summarise lengths.
 
-    >>> found = lengths(np.array([1, 2, 2, 3, 50]))
-    >>> found.median, found.longest, sum(found.counts)
+    >>> summary = lengths(np.array([1, 2, 2, 3, 50]))
+    >>> summary.median, summary.longest, sum(summary.counts)
     (2.0, 50, 5)
     """
     p90, p99, top = np.quantile(values, (0.9, 0.99, 0.995), method="higher")

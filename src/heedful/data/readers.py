@@ -13,7 +13,7 @@
   codes inside makes pairs. Every object must have them, as strings. Blank lines are left out and
   counted.
 
-To add a format: a function `(path, reading) -> corpus`, its name in `Format`, and an entry in
+To add a format: a function `(path, options) -> corpus`, its name in `Format`, and an entry in
 `_READERS` (and in `_BY_ENDING`, where the name of a file tells it).
 """
 
@@ -28,7 +28,7 @@ from typing import Any
 
 from heedful.data.corpus import Documents, Pairs
 from heedful.data.languages import is_language, language_ending, name_sides, plain_name
-from heedful.data.text_files import AS_FOUND, Format, Reading, TextFile, Unit, shown
+from heedful.data.text_files import AS_FOUND, Format, ReadOptions, TextFile, Unit, shown
 from heedful.data.translation_files import read_po, read_tmx
 from heedful.errors import InputError
 
@@ -43,7 +43,7 @@ TWO_FIELDS = (("source", "target"), ("question", "answer"), ("prompt", "completi
 
 
 def read_corpora(
-    paths: Sequence[Path], reading: Reading = AS_FOUND
+    paths: Sequence[Path], options: ReadOptions = AS_FOUND
 ) -> tuple[Documents | Pairs, ...]:
     """Read every file; two that differ only in the language they end in are one corpus."""
     if not paths:
@@ -52,44 +52,44 @@ def read_corpora(
     if repeated:
         raise InputError("PATH", f"{shown(str(repeated[0]))} was given twice")
     return tuple(
-        read_corpus(first, reading) if second is None else read_parallel(first, second, reading)
-        for first, second in _couples(list(paths), reading)
+        read_corpus(first, options) if second is None else read_parallel(first, second, options)
+        for first, second in _couples(list(paths), options)
     )
 
 
-def read_corpus(path: Path, reading: Reading = AS_FOUND) -> Documents | Pairs:
+def read_corpus(path: Path, options: ReadOptions = AS_FOUND) -> Documents | Pairs:
     """Read one file as what it is."""
-    kind, reason = (reading.format, "") if reading.format else _told(path, reading)
+    kind, reason = (options.format, "") if options.format else _told(path, options)
     if kind == "parallel":
         raise InputError(
             shown(str(path)),
             "is one file",
             expected="a parallel corpus has two, such as train.fr and train.en",
         )
-    corpus = _READERS[kind](path, reading)
-    if isinstance(corpus, Documents) and (reading.source or reading.languages):
+    corpus = _READERS[kind](path, options)
+    if isinstance(corpus, Documents) and (options.source or options.languages):
         raise InputError(
-            "source" if reading.source else "languages",
+            "source" if options.source else "languages",
             f"is for pairs, but {shown(corpus.name)} holds documents",
             way_out="leave it out, or say what the file is with --format",
         )
     return replace(corpus, notes=(reason, *corpus.notes)) if reason else corpus
 
 
-def _told(path: Path, reading: Reading) -> tuple[Format, str]:
+def _told(path: Path, options: ReadOptions) -> tuple[Format, str]:
     """Return the format of a file, and the reason where its name does not give it."""
     ending = plain_name(path).suffix
     if ending in _BY_ENDING:
         return _BY_ENDING[ending], ""
-    lines = TextFile(path, reading.limits).first_lines(LOOKED_AT)
+    lines = TextFile(path, options.limits).first_lines(LOOKED_AT)
     tabs = {line.count("\t") for line in lines}
     if len(tabs) == 1 and (columns := tabs.pop() + 1) > 1:
         return "tsv", f"read as columns: each of the first {len(lines)} lines has {columns}"
     return "text", ""
 
 
-def _couples(paths: list[Path], reading: Reading) -> list[tuple[Path, Path | None]]:
-    if reading.format == "parallel":
+def _couples(paths: list[Path], options: ReadOptions) -> list[tuple[Path, Path | None]]:
+    if options.format == "parallel":
         if len(paths) % 2:
             raise InputError(
                 "PATH",
@@ -101,7 +101,7 @@ def _couples(paths: list[Path], reading: Reading) -> list[tuple[Path, Path | Non
     waiting: dict[Path, int] = {}
     for path in paths:
         stem = path.parent / plain_name(path).stem if language_ending(path) else None
-        if reading.format is not None or stem is None:
+        if options.format is not None or stem is None:
             couples.append((path, None))
         elif stem in waiting:
             place = waiting.pop(stem)
@@ -115,13 +115,13 @@ def _couples(paths: list[Path], reading: Reading) -> list[tuple[Path, Path | Non
 # Columns and parallel files
 
 
-def read_tsv(path: Path, reading: Reading = AS_FOUND) -> Pairs:
+def read_tsv(path: Path, options: ReadOptions = AS_FOUND) -> Pairs:
     """Read one pair a line from two of its columns.
 
     Without `languages` the columns are told from the commonest words, and the notes of the corpus
     give the reason.
     """
-    file, columns = TextFile(path, reading.limits), reading.columns
+    file, columns = TextFile(path, options.limits), options.columns
     if min(columns) < 1 or max(columns) > MOST_COLUMNS or columns[0] == columns[1]:
         raise InputError(
             "columns",
@@ -139,23 +139,23 @@ def read_tsv(path: Path, reading: Reading = AS_FOUND) -> Pairs:
     file.check_count(len(rows))
     sides = [tuple(side) for side in zip(*rows, strict=True)]
     names = (f"column {columns[0]}", f"column {columns[1]}")
-    known, notes = name_sides(sides, reading.languages, names)
+    known, notes = name_sides(sides, options.languages, names)
     if width > 2:
         unused = [str(number) for number in range(1, width + 1) if number not in columns]
         notes.append(f"of {width} columns, {', '.join(unused)} not read")
-    return Pairs.read([file], sides, known, reading, notes=notes)
+    return Pairs.read([file], sides, known, options, notes=notes)
 
 
-def read_parallel(first: Path, second: Path, reading: Reading = AS_FOUND) -> Pairs:
+def read_parallel(first: Path, second: Path, options: ReadOptions = AS_FOUND) -> Pairs:
     """Read two files of one text a line; line i of the one belongs to line i of the other.
 
     The sides are called by the ends of the names (`train.fr.gz`, `train.en.gz`), else told
     from the commonest words.
     """
-    files = (TextFile(first, reading.limits), TextFile(second, reading.limits))
+    files = (TextFile(first, options.limits), TextFile(second, options.limits))
     sides = [list(_up_to_limit(file)) for file in files]
     counts = [len(side) for side in sides]
-    if counts[0] != counts[1] and max(counts) <= reading.limits.texts:
+    if counts[0] != counts[1] and max(counts) <= options.limits.texts:
         raise InputError(
             files[0].name,
             f"has {counts[0]:,} lines, but {files[1].name} has {counts[1]:,}",
@@ -165,14 +165,14 @@ def read_parallel(first: Path, second: Path, reading: Reading = AS_FOUND) -> Pai
     for file, count in zip(files, counts, strict=True):
         file.check_count(count)
     ends = (language_ending(first), language_ending(second))
-    languages = reading.languages
+    languages = options.languages
     if languages is None and ends[0] and ends[1] and ends[0] != ends[1]:
         languages = ends
     known, notes = name_sides(sides, languages, (first.name, second.name))
     stems = (plain_name(first).stem, plain_name(second).stem)
     alike = all(ends) and stems[0] == stems[1]
     name = f"{stems[0]}.{ends[0]}+{ends[1]}" if alike else f"{first.name}+{second.name}"
-    return Pairs.read(files, sides, known, reading, name=name, notes=notes)
+    return Pairs.read(files, sides, known, options, name=name, notes=notes)
 
 
 def _up_to_limit(file: TextFile) -> Iterator[str]:
@@ -202,12 +202,12 @@ def _wrong_columns(
 # Plain text
 
 
-def read_text(path: Path, reading: Reading = AS_FOUND) -> Documents:
+def read_text(path: Path, options: ReadOptions = AS_FOUND) -> Documents:
     """Read documents from a plain text file: one a line, one a paragraph, or the whole file."""
-    file = TextFile(path, reading.limits)
-    texts = tuple(islice(_UNITS[reading.unit](file.lines()), reading.limits.texts + 1))
+    file = TextFile(path, options.limits)
+    texts = tuple(islice(_UNITS[options.unit](file.lines()), options.limits.texts + 1))
     file.check_count(len(texts))
-    notes = () if reading.unit == "line" else (f"one document a {reading.unit}",)
+    notes = () if options.unit == "line" else (f"one document a {options.unit}",)
     return Documents(name=path.name, texts=texts, origins=(file.origin,), notes=notes)
 
 
@@ -239,9 +239,9 @@ _UNITS: dict[Unit, Callable[[Iterable[str]], Iterator[str]]] = {
 # JSON lines
 
 
-def read_json_lines(path: Path, reading: Reading = AS_FOUND) -> Documents | Pairs:
+def read_json_lines(path: Path, options: ReadOptions = AS_FOUND) -> Documents | Pairs:
     """Read one field of each object as a document, or two as a pair."""
-    file, fields = TextFile(path, reading.limits), reading.fields
+    file, fields = TextFile(path, options.limits), options.fields
     if fields is not None and len(set(fields)) not in (1, 2):
         raise InputError(
             "fields", f"names {len(fields)} fields", expected="one or two were expected"
@@ -256,7 +256,7 @@ def read_json_lines(path: Path, reading: Reading = AS_FOUND) -> Documents | Pair
         entry = _object(line, file, number)
         chosen = _fields_of(entry, file, number) if chosen is None else chosen
         rows.append(tuple(_text(entry, field, file, number) for field in chosen))
-        if len(rows) > reading.limits.texts:
+        if len(rows) > options.limits.texts:
             break
     file.check_count(len(rows))
     assert chosen is not None
@@ -274,8 +274,8 @@ def read_json_lines(path: Path, reading: Reading = AS_FOUND) -> Documents | Pair
     names = (chosen[0].rpartition(".")[2], chosen[1].rpartition(".")[2])
     are_languages = all(map(is_language, names))
     known, reasons = name_sides(sides, names if are_languages or fields else None, names)
-    known = reading.languages or known
-    return Pairs.read([file], sides, known, reading, notes=notes + reasons, left_out=left_out)
+    known = options.languages or known
+    return Pairs.read([file], sides, known, options, notes=notes + reasons, left_out=left_out)
 
 
 def _object(line: str, file: TextFile, number: int) -> dict[str, Any]:
@@ -352,7 +352,7 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(shown(name[:40]) for name in names)
 
 
-_READERS: dict[Format, Callable[[Path, Reading], Documents | Pairs]] = {
+_READERS: dict[Format, Callable[[Path, ReadOptions], Documents | Pairs]] = {
     "tsv": read_tsv,
     "text": read_text,
     "jsonl": read_json_lines,

@@ -62,7 +62,7 @@ class References(Record):
     @property
     def with_several(self) -> int:
         """How many sources have more than one target."""
-        return sum(len(found) > 1 for found in self.targets)
+        return sum(len(targets) > 1 for targets in self.targets)
 
 
 def linked_groups(corpus: Pairs | Documents, links: Links = "both") -> Groups:
@@ -91,10 +91,10 @@ def linked_groups(corpus: Pairs | Documents, links: Links = "both") -> Groups:
 
 def references(pairs: Pairs) -> References:
     """Gather the targets of each distinct source."""
-    found: dict[str, dict[str, None]] = {}
+    targets: dict[str, dict[str, None]] = {}
     for source, target in zip(pairs.sources, pairs.targets, strict=True):
-        found.setdefault(source, {})[target] = None
-    return References(sources=tuple(found), targets=tuple(tuple(each) for each in found.values()))
+        targets.setdefault(source, {})[target] = None
+    return References(sources=tuple(targets), targets=tuple(map(tuple, targets.values())))
 
 
 def _numbered(texts: Sequence[str], numbers: dict[str, int]) -> Int[np.ndarray, " texts"]:
@@ -114,7 +114,7 @@ SHARES = {"train": 0.96, "validation": 0.02, "test": 0.02}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part(Record):
+class SplitPart(Record):
     """One part of a split."""
 
     name: str
@@ -135,7 +135,7 @@ class Split(Record):
     seed: int
     links: str
     """What links texts to a group."""
-    parts: tuple[Part, ...]
+    parts: tuple[SplitPart, ...]
 
     def indices(self, name: str) -> Int[np.ndarray, " texts"]:
         """Return which texts a part holds."""
@@ -199,7 +199,7 @@ def split(
         seed=seed,
         links=links,
         parts=tuple(
-            Part(
+            SplitPart(
                 name=name,
                 share=share,
                 indices=np.flatnonzero(part_of_text == number),
@@ -256,8 +256,8 @@ def _places(
 
 
 def _hashes(texts: Sequence[str], seed: int, purpose: bytes) -> UInt64[np.ndarray, " texts"]:
-    found = (_hash(text.encode("utf-8"), seed, purpose) for text in texts)
-    return np.fromiter(found, np.uint64, count=len(texts))
+    hashes = (_hash(text.encode("utf-8"), seed, purpose) for text in texts)
+    return np.fromiter(hashes, np.uint64, count=len(texts))
 
 
 def _hash(content: bytes, seed: int, purpose: bytes) -> int:

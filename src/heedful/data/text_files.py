@@ -9,7 +9,7 @@ The rules, for every kind of text file:
   breaks at U+2028 and friends, which would shift one side of a parallel corpus.)
 - NUL is refused, and so is a line above the limit.
 
-`Reading` says how files are to be read; every reader takes one.
+`ReadOptions` says how files are to be read; every reader takes one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ReadLimits:
     """What a reader takes at most; beyond it a file is refused, never cut."""
 
     line_bytes: int = 1_000_000
@@ -57,7 +57,7 @@ class Limits:
                 raise ConfigError(f"limits.{name}", f"is {value}", expected="a positive number")
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ReadLimits()
 
 Format = Literal["tsv", "parallel", "text", "jsonl", "po", "tmx"]
 Unit = Literal["line", "paragraph", "file"]
@@ -65,7 +65,7 @@ Unit = Literal["line", "paragraph", "file"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ReadOptions:
     """How files are to be read; what is left open is told from the files."""
 
     format: Format | None = None
@@ -80,15 +80,15 @@ class Reading:
     """The one or two fields of JSON lines."""
     unit: Unit = "line"
     """What one document of a plain text is."""
-    limits: Limits = DEFAULT_LIMITS
+    limits: ReadLimits = DEFAULT_LIMITS
     """What is read at most."""
 
 
-AS_FOUND = Reading()
+AS_FOUND = ReadOptions()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Origin(Record):
+class SourceFile(Record):
     """A file that a corpus was read from."""
 
     path: str
@@ -104,7 +104,7 @@ class Origin(Record):
 class TextFile:
     """One file, read once from start to end; afterwards `origin` says what it was."""
 
-    def __init__(self, path: Path, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, path: Path, limits: ReadLimits = DEFAULT_LIMITS) -> None:
         self.path = path
         self.limits = limits
         self.name = shown(str(path))
@@ -122,9 +122,9 @@ class TextFile:
             raise self._too_big(status.st_size)
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> SourceFile:
         """What was read so far; call it after the last chunk."""
-        return Origin(
+        return SourceFile(
             path=str(self.path),
             bytes=self._raw_bytes,
             sha256=self._digest.hexdigest(),

@@ -28,7 +28,7 @@ from xml.parsers import expat
 
 from heedful.data.corpus import Pairs
 from heedful.data.languages import name_sides
-from heedful.data.text_files import AS_FOUND, Reading, TextFile, shown
+from heedful.data.text_files import AS_FOUND, ReadOptions, TextFile, shown
 from heedful.errors import InputError
 
 # PO
@@ -46,7 +46,7 @@ _LANGUAGE = re.compile(r"^Language:[ \t]*([A-Za-z]{2,3})", re.MULTILINE)
 
 
 @dataclass
-class _Entry:
+class _PoEntry:
     fuzzy: bool = False
     parts: dict[str, list[str]] = field(default_factory=dict)
     last: str = ""
@@ -64,9 +64,9 @@ class _Entry:
         return [self.text(part) for part in self.parts if part.startswith("msgstr[")]
 
 
-def read_po(path: Path, reading: Reading = AS_FOUND) -> Pairs:
+def read_po(path: Path, options: ReadOptions = AS_FOUND) -> Pairs:
     """Read the translations of a PO file; the original (`msgid`) is the source."""
-    file = TextFile(path, reading.limits)
+    file = TextFile(path, options.limits)
     left_out: Counter[str] = Counter()
     pairs: list[tuple[str, str]] = []
     language = None
@@ -76,7 +76,7 @@ def read_po(path: Path, reading: Reading = AS_FOUND) -> Pairs:
             left_out["header"] += 1
             continue
         pairs += _pairs_of(entry, left_out)
-        if len(pairs) > reading.limits.texts:
+        if len(pairs) > options.limits.texts:
             break
     if not pairs and left_out:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items() if count)
@@ -87,15 +87,15 @@ def read_po(path: Path, reading: Reading = AS_FOUND) -> Pairs:
         )
     file.check_count(len(pairs))
     sides = [tuple(side) for side in zip(*pairs, strict=True)]
-    known, notes = name_sides(sides, reading.languages, ("msgid", "msgstr"))
-    if reading.languages is None and language and known[0] != language:
+    known, notes = name_sides(sides, options.languages, ("msgid", "msgstr"))
+    if options.languages is None and language and known[0] != language:
         known = (known[0], language)
         notes.append(f"the header says that the language is {language}")
-    return Pairs.read([file], sides, known, reading, notes=notes, left_out=left_out)
+    return Pairs.read([file], sides, known, options, notes=notes, left_out=left_out)
 
 
-def _entries(file: TextFile, left_out: Counter[str]) -> Iterator[_Entry]:
-    entry = _Entry()
+def _entries(file: TextFile, left_out: Counter[str]) -> Iterator[_PoEntry]:
+    entry = _PoEntry()
     for number, raw in enumerate(file.lines(), start=1):
         if not raw and not entry.parts:
             continue  # most files have many blank lines, and some have nothing else
@@ -105,7 +105,7 @@ def _entries(file: TextFile, left_out: Counter[str]) -> Iterator[_Entry]:
             continue
         if entry.parts and (not line or (_BEGINS.match(line) and entry.translated)):
             yield _finished(entry, file)
-            entry = _Entry()
+            entry = _PoEntry()
         if line.startswith("#,"):
             flags = [flag.strip() for flag in line[2:].split(",")]
             entry.fuzzy = entry.fuzzy or "fuzzy" in flags
@@ -115,7 +115,7 @@ def _entries(file: TextFile, left_out: Counter[str]) -> Iterator[_Entry]:
         yield _finished(entry, file)
 
 
-def _add(entry: _Entry, line: str, file: TextFile, number: int) -> None:
+def _add(entry: _PoEntry, line: str, file: TextFile, number: int) -> None:
     keyword = _KEYWORD.match(line)
     if keyword is not None:
         part = keyword.group(1)
@@ -139,7 +139,7 @@ def _add(entry: _Entry, line: str, file: TextFile, number: int) -> None:
     entry.parts[entry.last].append(_ESCAPE.sub(meant, quoted.group(1)))
 
 
-def _finished(entry: _Entry, file: TextFile) -> _Entry:
+def _finished(entry: _PoEntry, file: TextFile) -> _PoEntry:
     if "msgid" not in entry.parts or not entry.translated:
         missing = "msgid" if "msgid" not in entry.parts else "msgstr"
         raise _unreadable(file, entry.line, f"ends an entry without {missing}")
@@ -152,7 +152,7 @@ def _finished(entry: _Entry, file: TextFile) -> _Entry:
     return entry
 
 
-def _pairs_of(entry: _Entry, left_out: Counter[str]) -> list[tuple[str, str]]:
+def _pairs_of(entry: _PoEntry, left_out: Counter[str]) -> list[tuple[str, str]]:
     plural = "msgid_plural" in entry.parts
     forms = entry.forms if plural else [entry.text("msgstr")]
     if entry.fuzzy:
@@ -167,7 +167,7 @@ def _pairs_of(entry: _Entry, left_out: Counter[str]) -> list[tuple[str, str]]:
     return []
 
 
-def _read_header(entry: _Entry, file: TextFile) -> str | None:
+def _read_header(entry: _PoEntry, file: TextFile) -> str | None:
     header = entry.text("msgstr")
     charset = _CHARSET.search(header)
     if charset and charset.group(1).lower() not in _CHARSETS:
@@ -196,12 +196,12 @@ DEEPEST = 64
 MOST_LANGUAGES = 200
 
 
-def read_tmx(path: Path, reading: Reading = AS_FOUND) -> Pairs:
+def read_tmx(path: Path, options: ReadOptions = AS_FOUND) -> Pairs:
     """Read the pairs of two languages; without `languages` the file must hold just two."""
-    file = TextFile(path, reading.limits)
+    file = TextFile(path, options.limits)
     memory = _Memory(file)
     memory.read()
-    chosen = reading.languages or _the_two(memory, file)
+    chosen = options.languages or _the_two(memory, file)
     both = [unit for unit in memory.units if chosen[0] in unit and chosen[1] in unit]
     left_out = memory.left_out
     if len(both) < len(memory.units):
@@ -215,7 +215,7 @@ def read_tmx(path: Path, reading: Reading = AS_FOUND) -> Pairs:
         )
     sides = [[unit[language] for unit in both] for language in chosen]
     notes = ["codes inside segments are not part of the text"] if memory.coded else []
-    return Pairs.read([file], sides, chosen, reading, notes=notes, left_out=left_out)
+    return Pairs.read([file], sides, chosen, options, notes=notes, left_out=left_out)
 
 
 class _Memory:

@@ -18,7 +18,7 @@ from heedful.data.readers import read_corpora
 from heedful.data.splits import linked_groups, split
 from heedful.data.synthetic.biographies import biographies
 from heedful.data.synthetic.phrasebook import phrasebook
-from heedful.data.text_files import Reading
+from heedful.data.text_files import ReadOptions
 from heedful.errors import ConfigError, InputError
 from heedful.settings import Settings
 
@@ -103,18 +103,18 @@ def read_parts(data: TextData) -> Parts:
     if data.source == "biographies":
         documents = biographies(data.size, seed=data.seed).documents
         return _evenly(Documents(name="biographies", texts=documents), data)
-    corpus = _one_corpus(data.files, Reading())
+    corpus = _one_corpus(data.files, ReadOptions())
     train = _turned(corpus, data)
     if data.held_out_files:
-        kept = _one_corpus(data.held_out_files, Reading())
+        kept = _one_corpus(data.held_out_files, ReadOptions())
         if isinstance(kept, Pairs) and isinstance(corpus, Pairs) and not _named(kept, data):
             # A few lines do not tell their languages; they are laid out as the others are.
-            kept = _one_corpus(data.held_out_files, Reading(languages=corpus.languages))
+            kept = _one_corpus(data.held_out_files, ReadOptions(languages=corpus.languages))
         return Parts(train=train, held_out=_turned(kept, data))
     return _by_groups(train, data) if data.split == "groups" else _evenly(train, data)
 
 
-def _one_corpus(files: tuple[str, ...], reading: Reading) -> Documents | Pairs:
+def _one_corpus(files: tuple[str, ...], reading: ReadOptions) -> Documents | Pairs:
     corpora = read_corpora([Path(file) for file in files], reading)
     if len(corpora) > 1:
         raise ConfigError("data.files", f"are {len(corpora)} corpora", expected="one of them")

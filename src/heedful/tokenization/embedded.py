@@ -145,10 +145,10 @@ def _sentencepiece(
 
 
 def _strings(metadata: Mapping[str, Any], name: str, where: str) -> list[str]:
-    found = metadata.get(f"tokenizer.ggml.{name}")
-    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+    strings = metadata.get(f"tokenizer.ggml.{name}")
+    if not isinstance(strings, list) or not all(isinstance(item, str) for item in strings):
         raise InputError(where, f"its tokenizer has no list of {name}")
-    return found
+    return strings
 
 
 def _cut(where: str, number: int, size: int) -> InputError:

@@ -63,10 +63,10 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of many texts, worked out in parallel."""
         try:
-            found = self.core.encode_batch(list(texts), add_special_tokens=False)
+            encoded = self.core.encode_batch(list(texts), add_special_tokens=False)
         except Exception as error:
             raise self._not_encodable(texts, error) from None
-        return [list(encoding.ids) for encoding in found]
+        return [list(encoding.ids) for encoding in encoded]
 
     def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
         """Return the text of ids; `special` shows marks such as the end of a text too."""
@@ -90,13 +90,13 @@ class Tokenizer:
 
     def token(self, number: int) -> str | None:
         """Return how the vocabulary writes an id."""
-        found: str | None = self.core.id_to_token(number)
-        return found
+        token: str | None = self.core.id_to_token(number)
+        return token
 
     def id_of(self, token: str) -> int | None:
         """Return the id of a token as the vocabulary writes it."""
-        found: int | None = self.core.token_to_id(token)
-        return found
+        number: int | None = self.core.token_to_id(token)
+        return number
 
     def save(self, path: Path) -> None:
         """Write it as `tokenizer.json`, which `transformers` opens too.
@@ -267,7 +267,7 @@ def train_bpe(
     core = tokenizers.Tokenizer(models.BPE())
     if plain:
         core.normalizer = normalizers.Sequence(
-            [normalizers.Replace(found, written) for found, written in PLAIN.items()]
+            [normalizers.Replace(odd, usual) for odd, usual in PLAIN.items()]
         )
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(

@@ -90,7 +90,7 @@ class Person(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
-class Question(Record):
+class PlaceQuestion(Record):
     """A question and its answer."""
 
     person: int
@@ -115,12 +115,12 @@ class Biographies(Record):
     """Everybody, seen or not."""
     documents: tuple[str, ...]
     """The pretraining text: one line a document, `exposures` for each seen person, shuffled."""
-    questions: tuple[Question, ...]
+    questions: tuple[PlaceQuestion, ...]
     """One question for each person."""
     evidence: dict[int, str]
     """For each seen person, the first document that says where they were born."""
 
-    def asked(self, split: str, group: str | None = None) -> tuple[Question, ...]:
+    def asked(self, split: str, group: str | None = None) -> tuple[PlaceQuestion, ...]:
         """Return the questions of a split, and of one group if it is given."""
         return tuple(
             one
@@ -158,7 +158,7 @@ def biographies(
             evidence[person.id] = written[0]
             documents += written
     questions = tuple(
-        Question(
+        PlaceQuestion(
             person=person.id,
             question=QUESTION.format(n=person.name),
             answer=person.place,

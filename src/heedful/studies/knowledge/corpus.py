@@ -26,7 +26,7 @@ from heedful.data.synthetic.biographies import (
     Person,
     biographies,
 )
-from heedful.data.text_files import Reading
+from heedful.data.text_files import ReadOptions
 from heedful.errors import InputError
 from heedful.files import sha256
 from heedful.records import Record
@@ -322,7 +322,7 @@ def _asked(book: Biographies, split: str) -> tuple[Asked, ...]:
 
 
 def _questions(path: Path) -> Pairs:
-    pairs = read_tsv(path, Reading(languages=("question", "answer")))
+    pairs = read_tsv(path, ReadOptions(languages=("question", "answer")))
     for number, (question, answer) in enumerate(
         zip(pairs.sources, pairs.targets, strict=True), start=1
     ):

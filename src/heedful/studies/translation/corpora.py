@@ -16,7 +16,7 @@ from heedful.data.corpus import Documents, Pairs
 from heedful.data.readers import read_corpora
 from heedful.data.splits import linked_groups, references, split
 from heedful.data.synthetic.phrasebook import Pair, monolingual, phrasebook
-from heedful.data.text_files import Reading
+from heedful.data.text_files import ReadOptions
 from heedful.errors import InputError
 from heedful.studies.translation.settings import StudySettings
 
@@ -153,7 +153,7 @@ def _from_files(settings: StudySettings) -> StudyCorpus:
 
 
 def _pairs(paths: Sequence[str], source: str | None, where: str) -> Pairs:
-    found = read_corpora([Path(path) for path in paths], Reading(source=source))
+    found = read_corpora([Path(path) for path in paths], ReadOptions(source=source))
     if len(found) != 1 or not isinstance(found[0], Pairs):
         raise InputError(
             where,

@@ -324,18 +324,18 @@ def _paragraph(
     draws: Draws, language: str, length: int, seed: int, forbidden: frozenset[str]
 ) -> list[str]:
     who: Subject = third_person(draws)
-    found: list[str] = []
-    while len(found) < length:
-        pair = _next(draws, who if not found else pronoun_for(who))
+    sentences: list[str] = []
+    while len(sentences) < length:
+        pair = _next(draws, pronoun_for(who) if sentences else who)
         text = pair.french if language == "fr" else pair.english
         allowed = (
             pair.length <= LONGEST_IN_TRAINING
             and not is_unseen(pair, seed)
             and not mixes_address(pair.french)
         )
-        if allowed and text not in forbidden and text not in found:
-            found.append(text)
-    return found
+        if allowed and text not in forbidden and text not in sentences:
+            sentences.append(text)
+    return sentences
 
 
 def _next(draws: Draws, who: Subject) -> Pair:
