@@ -16,8 +16,8 @@ MOST_QUESTIONS = 10_000
 
 def ask(
     run: Annotated[Path, Parameter(help="Folder of a knowledge study, or of one of its runs.")],
-    *questions: Annotated[str, Parameter(help="What to ask; without any, one a line from stdin.")],
-    file: Annotated[Path | None, Parameter(help="Read questions from here, one a line.")] = None,
+    *questions: Annotated[str, Parameter(help="Questions. [default: lines from standard input]")],
+    file: Annotated[Path | None, Parameter(help="File with one question per line.")] = None,
     json: JsonFlag = False,
 ) -> int:
     """Ask a model that a knowledge study trained: an answer, or "I don't know".
@@ -62,7 +62,7 @@ def _questions(given: tuple[str, ...], file: Path | None) -> list[str]:
         raise InputError(
             str(file) if file is not None else "standard input",
             f"holds {len(found):,} questions",
-            expected=f"1 to {MOST_QUESTIONS:,}, one a line",
+            expected=f"1 to {MOST_QUESTIONS:,}, one per line",
         )
     return found
 

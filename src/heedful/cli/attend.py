@@ -30,7 +30,7 @@ def attend_command(
         Parameter(
             consume_multiple=True,
             json_list=False,
-            help="The query: d numbers, a file, or JSON in place (one query or many).",
+            help="The query: d numbers, a file, or inline JSON (one query or many).",
         ),
     ] = None,
     toward: Annotated[
@@ -47,7 +47,7 @@ def attend_command(
     json: JsonFlag = False,
     figure: FigurePath = None,
 ) -> int:
-    """Let a query read values through its keys: c = Σ α_i v_i with α = softmax(k·q).
+    """Compute attention for one query or many: c = Σ α_i v_i with α = softmax(k·q).
 
     Examples:
 
@@ -112,7 +112,7 @@ def noise(
         Parameter(
             consume_multiple=True,
             json_list=False,
-            help='One query a head, as a combination of keys: "0+1", or "0" "1".',
+            help='One query per head, as a combination of keys: "0+1", or "0" "1".',
         ),
     ] = ["0", "1"],  # noqa: B006
     versus: Annotated[
@@ -120,7 +120,7 @@ def noise(
         Parameter(
             consume_multiple=True,
             json_list=False,
-            help="Other heads, shown side by side with the first ones.",
+            help="Other heads, to compare with the first ones.",
         ),
     ] = None,
     beta: Annotated[float, Parameter(help="Scale of every query.")] = 50.0,
@@ -128,14 +128,14 @@ def noise(
         list[int] | None,
         Parameter(
             consume_multiple=True,
-            help="Keys whose average is wanted. [default: those the heads name]",
+            help="Keys whose average is wanted. [default: those named by the heads]",
         ),
     ] = None,
     radius: Annotated[
-        float, Parameter(help="A draw fails when c is farther than this from the target.")
+        float, Parameter(help="A draw fails if c is farther than this from the target.")
     ] = 0.1,
     values: ValuesFlag = None,
-    draws: Annotated[int, Parameter(help="Draws of the sampler.")] = 10_000,
+    draws: Annotated[int, Parameter(help="Number of samples.")] = 10_000,
     seed: Annotated[int, Parameter(help="Seed of the draws.")] = 0,
     json: JsonFlag = False,
     figure: FigurePath = None,
@@ -144,7 +144,7 @@ def noise(
 
     The keys given are the means μ_i. Heads share the keys, and the layer's output is the
     average of theirs. The exact answer comes from quadrature with a certified error where
-    few directions are noisy; the sampled one comes with standard errors, always.
+    few directions are noisy; the sampled one always comes with standard errors.
 
     Examples:
 

@@ -26,13 +26,13 @@ def check(
     *paths: Annotated[Path, Parameter(help="Sheets (.toml) or folders. [default: the catalog]")],
     only: Annotated[
         list[str] | None,
-        Parameter(consume_multiple=True, help='Just these claims: "id" or "sheet/id".'),
+        Parameter(consume_multiple=True, help='Only these claims: "id" or "sheet/id".'),
     ] = None,
     workers: Annotated[
-        int | None, Parameter(help="Processes that judge. [default: one a core]")
+        int | None, Parameter(help="Number of processes. [default: one per core]")
     ] = None,
-    seconds: Annotated[float, Parameter(help="Time for one claim; later it is undecided.")] = 20.0,
-    megabytes: Annotated[int, Parameter(help="Memory for one claim.")] = 1024,
+    seconds: Annotated[float, Parameter(help="Time limit for one claim.")] = 20.0,
+    megabytes: Annotated[int, Parameter(help="Memory limit for one claim.")] = 1024,
     cluster: Annotated[
         str | None, Parameter(help="Judge on a Dask cluster, such as tcp://127.0.0.1:8786.")
     ] = None,
@@ -40,14 +40,14 @@ def check(
         bool, Parameter(negative="", help="Check again whenever a sheet changes, until Ctrl-C.")
     ] = False,
     junit: Annotated[Path | None, Parameter(help="Also write JUnit XML to this file.")] = None,
-    csv: Annotated[Path | None, Parameter(help="Also write CSV for grade books.")] = None,
-    html: Annotated[Path | None, Parameter(help="Also write a page that stands alone.")] = None,
+    csv: Annotated[Path | None, Parameter(help="Also write CSV, for grade books.")] = None,
+    html: Annotated[Path | None, Parameter(help="Also write a self-contained HTML page.")] = None,
     json: JsonFlag = False,
 ) -> int:
-    """Check every claim of some sheets: proved, supported, refuted or undecided, and why.
+    """Check every claim in some sheets: proved, supported, refuted or undecided, and why.
 
-    Exit 0 when nothing is refuted, 1 when something is, 2 when something cannot be read (the
-    other claims are checked all the same).
+    Exit code 0 if nothing is refuted, 1 if something is, 2 if something cannot be read (the
+    other claims are still checked).
 
     Examples:
 
@@ -164,7 +164,7 @@ def explain(
             consume_multiple=True, help="Sheets or folders to look in. [default: the catalog]"
         ),
     ] = None,
-    seconds: Annotated[float, Parameter(help="Time for the claim.")] = 60.0,
+    seconds: Annotated[float, Parameter(help="Time limit for the claim.")] = 60.0,
     json: JsonFlag = False,
     figure: FigurePath = None,
 ) -> int:

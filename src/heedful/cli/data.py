@@ -17,7 +17,7 @@ else:
 
 app = App(
     name="data",
-    help="Look into a corpus, or fetch one.",
+    help="Inspect a corpus, or fetch a published one.",
     help_format="plaintext",
     result_action="return_value",
 )
@@ -26,9 +26,9 @@ app = App(
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class LimitFlags:
-    """What is read at most; see the page on limits."""
+    """Limits on what is read; see the page on limits."""
 
-    max_bytes: Annotated[int, Parameter(help="Refuse files of more bytes, unpacked.")] = 256 * 2**20
+    max_bytes: Annotated[int, Parameter(help="Refuse larger files, unpacked.")] = 256 * 2**20
     max_line: Annotated[int, Parameter(help="Refuse longer lines, in bytes.")] = 1_000_000
     max_texts: Annotated[int, Parameter(help="Refuse more texts than this.")] = 5_000_000
     max_ratio: Annotated[
@@ -39,15 +39,15 @@ class LimitFlags:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ReadingFlags:
-    """How to read files, where they do not tell."""
+    """How to read files whose format is not clear from the files themselves."""
 
     format: Annotated[
         Literal["tsv", "parallel", "text", "jsonl", "po", "tmx"] | None,
-        Parameter(help="What the files are. [default: read off their names and first lines]"),
+        Parameter(help="Format of the files. [default: detected from names and first lines]"),
     ] = None
     languages: Annotated[
         tuple[str, str] | None,
-        Parameter(help="The two languages, in the order of the file: en fr. [default: found out]"),
+        Parameter(help="The two languages, in the order of the file: en fr. [default: detected]"),
     ] = None
     source: Annotated[
         str | None, Parameter(help="The language to translate from. [default: the first]")
@@ -59,7 +59,7 @@ class ReadingFlags:
         list[str] | None,
         Parameter(
             consume_multiple=True,
-            help="JSON lines: fields that hold the texts. [default: found out]",
+            help="JSON lines: fields that hold the texts. [default: detected]",
         ),
     ] = None
     unit: Annotated[
@@ -68,7 +68,7 @@ class ReadingFlags:
     ] = "line"
 
     def options(self, limits: LimitFlags) -> ReadOptions:
-        """Return the flags as room `data` takes them."""
+        """Return the flags as `ReadOptions`."""
         from heedful.data.text_files import ReadLimits, ReadOptions
 
         return ReadOptions(
@@ -93,7 +93,7 @@ DEFAULT_LIMITS = LimitFlags()
 
 @app.command
 def inspect(
-    *paths: Annotated[Path, Parameter(help="Files of one corpus, or of several.")],
+    *paths: Annotated[Path, Parameter(help="Files of one or more corpora.")],
     reading: ReadingFlags = DEFAULT_READING,
     limits: LimitFlags = DEFAULT_LIMITS,
     examples: Annotated[int, Parameter(help="How many texts to show.")] = 5,
@@ -102,7 +102,7 @@ def inspect(
 ) -> int:
     """Show counts, lengths, odd characters, duplicates, groups, leaks and examples.
 
-    PATHS are TSV, JSON lines, PO, TMX or plain text, packed with gzip or not. Two files that
+    PATHS are TSV, JSON lines, PO, TMX or plain text, compressed with gzip or not. Two files that
     differ only in the language they end in (train.fr.gz train.en.gz) are one parallel corpus.
     With several corpora, what they share is shown too.
 

@@ -35,7 +35,7 @@ DEFAULT_NOISE = NoiseFlags()
 
 Tolerance = Annotated[
     float,
-    Parameter(help="Largest share of the reading that may go astray: error ≤ tolerance."),
+    Parameter(help="Largest error allowed: the share of the reading that goes astray."),
 ]
 
 
@@ -48,7 +48,7 @@ def copy(
     json: JsonFlag = False,
     figure: FigurePath = None,
 ) -> int:
-    """Find the least query that copies one value, or prove that none can.
+    """Find the shortest query that copies one value, or prove that no query can.
 
     Examples:
 
@@ -72,7 +72,7 @@ def average(
     json: JsonFlag = False,
     figure: FigurePath = None,
 ) -> int:
-    """Find the least query that averages a set of values, or prove that none can.
+    """Find the shortest query that averages some values, or prove that no query can.
 
     Examples:
 
@@ -96,14 +96,14 @@ def weights(
         Parameter(
             consume_multiple=True,
             json_list=False,
-            help="The wanted weights, one a key, or a file or JSON in place.",
+            help="The wanted weights, one for each key, or a file, or inline JSON.",
         ),
     ],
     tolerance: Tolerance = 0.01,
     json: JsonFlag = False,
     figure: FigurePath = None,
 ) -> int:
-    """Find the least query that gives the wanted weights, or prove that none can.
+    """Find the shortest query that gives the wanted weights, or prove that no query can.
 
     Examples:
 
@@ -132,13 +132,13 @@ def heads(
     norm: Annotated[float, Parameter(help="Largest norm of a query.")] = 50.0,
     values: ValuesFlag = None,
     curves: Annotated[
-        bool, Parameter(help="Also follow the error over β and over the number of heads.")
+        bool, Parameter(help="Also compute the error for several norms and numbers of heads.")
     ] = False,
     seed: Annotated[int, Parameter(help="Seed of the search and of the draws.")] = 0,
     json: JsonFlag = False,
     figure: FigurePath = None,
 ) -> int:
-    """Find the queries of several heads that noisy keys disturb least.
+    """Find the queries of several heads that are disturbed least by noisy keys.
 
     The keys are the means; the error is √E‖c − target‖² with the target the average of --of.
 
@@ -181,8 +181,8 @@ def kqv(
     problem: Annotated[
         str | None,
         Parameter(
-            help="A JSON file, or JSON in place, with x (one row a position) and wanted (position: "
-            "vector). [default: the four-vector problem]"
+            help="A JSON file, or inline JSON, with x (one row for each position) and wanted "
+            "(position: vector). [default: the four-vector problem]"
         ),
     ] = None,
     form: Annotated[
@@ -229,7 +229,7 @@ def kqv(
 
 
 def _four_vectors(form: str, norm: float, tolerance: float, scale: Any) -> SequenceDesign:
-    """Answer the four-vector problem, and what becomes of it without matrices."""
+    """Solve the four-vector problem, with and without matrices."""
     from heedful.attention import design_kqv, four_vector_problem, try_additions
     from heedful.views.sequence import FourVectorsDesign
 
@@ -259,7 +259,7 @@ def _answer(made: Design, keys: Any, *, json: bool, figure: Path | None) -> int:
 
 
 def _impossible(kind: str, reason: str) -> int:
-    """Say in one line on stderr that there is nothing to use; the record says the rest."""
+    """Say in one line on stderr that there is no solution; the record holds the details."""
     print(f"heed design {kind}: {' '.join(reason.split())}", file=sys.stderr)
     return 2
 
@@ -312,14 +312,14 @@ def copyable_command(
     exact_margins: Annotated[
         bool, Parameter(help="Solve for every margin exactly (slower) instead of bounds.")
     ] = False,
-    workers: Annotated[int, Parameter(help="Processes that share the exact tests.")] = 1,
+    workers: Annotated[int, Parameter(help="Number of processes for the exact tests.")] = 1,
     json: JsonFlag = False,
     figure: FigurePath = None,
 ) -> int:
     """Tell which keys can be copied: those that are vertices of the keys' convex hull.
 
     The same question asks which tokens an output layer can ever predict: give its matrix,
-    one row a token. The margin of a key is how far it sticks out of the hull of the others.
+    one row for each token. The margin of a key is its distance from the hull of the others.
 
     Examples:
 

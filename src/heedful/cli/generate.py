@@ -29,11 +29,11 @@ Precision = Literal["float32", "int8"]
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ChoiceFlags:
-    """How tokens are chosen; without any of these, always the likeliest."""
+    """How tokens are chosen; by default, always the likeliest."""
 
     temperature: Annotated[
         float | None,
-        Parameter(help="Sample; below 1: closer to the likeliest. [default if sampling: 1]"),
+        Parameter(help="Sample; below 1, likelier tokens are favoured. [default if sampling: 1]"),
     ] = None
     top_k: Annotated[int | None, Parameter(help="Sample from the K likeliest tokens.")] = None
     top_p: Annotated[
@@ -42,7 +42,7 @@ class ChoiceFlags:
     ] = None
     min_p: Annotated[
         float | None,
-        Parameter(help="Sample from tokens at least this share as likely as the best."),
+        Parameter(help="Sample from tokens at least this fraction as likely as the best."),
     ] = None
     seed: Annotated[
         int | None, Parameter(help="Seed of the sampling. [default if sampling: 0]")
@@ -51,7 +51,7 @@ class ChoiceFlags:
         int | None, Parameter(help="Beam search: keep this many candidates instead of one.")
     ] = None
     nbest: Annotated[
-        int | None, Parameter(help="Continuations to give: the best beams, or as many samples.")
+        int | None, Parameter(help="Number of continuations: the best beams, or samples.")
     ] = None
     length_penalty: Annotated[
         float | None,
@@ -115,7 +115,8 @@ def generate(
     ],
     *prompts: Annotated[str, Parameter(help="The text to continue; several make a batch.")],
     tokens: Annotated[
-        int | None, Parameter(help="New tokens at most. [default: 128, or what the context holds]")
+        int | None,
+        Parameter(help="Most new tokens. [default: 128, or what the context holds]"),
     ] = None,
     choice: ChoiceFlags = DEFAULT_CHOICE,
     source: SourceFlags = DEFAULT_SOURCE,
@@ -124,13 +125,13 @@ def generate(
         Parameter(help="int8 rounds the weights: faster, and no longer exact."),
     ] = "float32",
     scores: Annotated[bool, Parameter(help="Show every token with its probability.")] = False,
-    stream: Annotated[bool, Parameter(help="Print the text while it is made.")] = False,
+    stream: Annotated[bool, Parameter(help="Print the text while it is generated.")] = False,
     json: JsonFlag = False,
 ) -> int:
-    """Let a model continue a text, until it ends it or the tokens are used up.
+    """Let a model continue a text until it ends the text or reaches the token limit.
 
-    Without flags the likeliest token is taken each time, so the answer is always the same. The
-    model's own mark for the beginning of a text is put before the prompt, if it has one.
+    Without flags the likeliest token is taken each time, so the answer is always the same. If
+    the model has a beginning-of-text token, it is put before the prompt.
 
     Examples:
 

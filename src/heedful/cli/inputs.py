@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from heedful.errors import InputError
 
 ValuesFlag = Annotated[
-    str | None, Parameter(help="A file or JSON in place. [default: unit vectors, so c = α]")
+    str | None, Parameter(help="A file or inline JSON. [default: unit vectors, so c = α]")
 ]
 
 
@@ -25,7 +25,7 @@ class KeysFlags:
         str,
         Parameter(
             help="A standard set (orthonormal, sphere, gaussian, grid, simplex, circle), a .npz, "
-            ".npy, .json, .csv or .safetensors file, or JSON in place."
+            ".npy, .json, .csv or .safetensors file, or inline JSON."
         ),
     ] = "orthonormal"
     n: Annotated[int | None, Parameter(help="Number of keys of a standard set. [default: 10]")] = (
@@ -58,7 +58,7 @@ class KeysFlags:
         return matrix("--keys", read_array(self.keys, "--keys"))
 
     def scale_value(self) -> Any:
-        """Return the scale as room `attention` takes it."""
+        """Return the scale as `attend` takes it."""
         return scale_of(self.scale)
 
 
@@ -69,7 +69,7 @@ class NoiseFlags:
 
     noisy: Annotated[
         list[int] | None,
-        Parameter(consume_multiple=True, help="Keys that are noisy along themselves. [default: 0]"),
+        Parameter(consume_multiple=True, help="Keys with noise along themselves. [default: 0]"),
     ] = None
     variance: Annotated[float, Parameter(help="Variance v of that noise: Σ = σ²I + v μμᵀ.")] = 0.5
     isotropic: Annotated[
@@ -208,7 +208,7 @@ def arriving(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def blocks_of_lines(chunks: Iterable[bytes]) -> Iterator[list[str]]:
-    """Yield the lines that each chunk completes, and at last the one without an end.
+    """Yield the lines that each chunk completes, and finally the one without a line end.
 
     >>> list(blocks_of_lines([b"a\\nb", b"c\\r\\n\\n", b"d"]))
     [['a'], ['bc', ''], ['d']]

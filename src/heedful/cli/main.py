@@ -1,4 +1,4 @@
-"""The door: `heed VERB …`.
+"""The `heed` command: its verbs, its errors and its help pages.
 
 Verbs are registered by name and loaded when they are called, so that `heed --help` imports
 no mathematics. Every error leaves here as one line on stderr and an exit code:
@@ -37,23 +37,23 @@ class Verb(NamedTuple):
 VERBS = (
     Verb("lab", "lab:lab", "Run every part of the laboratory and write the report."),
     Verb("serve", "serve:serve", "Open the page in your browser."),
-    Verb("attend", "attend:attend_command", "Let a query read values through its keys."),
+    Verb("attend", "attend:attend_command", "Compute attention for one query or many."),
     Verb("design", "design:app", "Design a query, heads, or K, Q and V, with a certificate."),
-    Verb("noise", "attend:noise", "What noisy keys do to one head, and to several."),
+    Verb("noise", "attend:noise", "What noisy keys do to one head or several."),
     Verb("copyable", "design:copyable_command", "Which keys can be copied at all."),
     Verb("properties", "order:properties", "What a layer does to the order of its inputs."),
-    Verb("positions", "order:positions", "Position embeddings and what they promise."),
+    Verb("positions", "order:positions", "Position schemes and what they guarantee."),
     Verb(
         "check", "check:check", "Judge claims about attention: verdicts, counterexamples, repairs."
     ),
     Verb("explain", "check:explain", "Print the reasoning behind one verdict."),
-    Verb("model", "model:app", "Look into, convert, verify or fetch weights."),
-    Verb("data", "data:app", "Look into a corpus, or fetch a published one."),
-    Verb("train", "train:train", "Train a decoder as a TOML file says."),
-    Verb("resume", "train:resume", "Go on with a run where it stopped."),
+    Verb("model", "model:app", "Inspect, convert, verify or fetch weights."),
+    Verb("data", "data:app", "Inspect a corpus, or fetch a published one."),
+    Verb("train", "train:train", "Train a decoder described by a TOML file."),
+    Verb("resume", "train:resume", "Resume a run where it stopped."),
     Verb("runs", "train:runs_app", "List runs, or compare two."),
     Verb("generate", "generate:generate", "Let a model continue a text."),
-    Verb("study", "study:app", "Run a study: it ends in one record and one section."),
+    Verb("study", "study:app", "Run a study, with a record and a report."),
     Verb("translate", "translate:translate", "Translate texts, files or standard input."),
     Verb("export", "model:export", "Write a trained model for other programs."),
     Verb("ask", "ask:ask", 'Ask the model of a knowledge study: an answer, or "I don\'t know".'),
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str]) -> int:
             raise
         return _say(_in_flags(error, arguments), error.exit_code)
     except KeyboardInterrupt:
-        return _say("heed: interrupted; nothing half-written was kept", 128 + signal.SIGINT)
+        return _say("heed: interrupted; no partial file was kept", 128 + signal.SIGINT)
     except BrokenPipeError:
         # The reader (head, less) went away: that is its right, not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -163,7 +163,7 @@ def _verb_of(arguments: Sequence[str]) -> str:
 
 
 def describe(app: App) -> str:
-    """Give `app` and every command below it the help its docstring holds; return the examples."""
+    """Set the help of `app` and of its commands from their docstrings; return the examples."""
     examples: list[str] = []
     for name in app:
         if not name.startswith("-"):

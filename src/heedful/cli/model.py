@@ -18,7 +18,7 @@ else:  # the class lives beside torch, which is loaded only when a model is open
 
 app = App(
     name="model",
-    help="Look into a model, check it, convert it, or fetch one.",
+    help="Inspect, verify, convert or fetch a model.",
     help_format="plaintext",
     result_action="return_value",
 )
@@ -27,14 +27,14 @@ app = App(
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SourceFlags:
-    """How to read a model, where its path does not tell."""
+    """How to read a model whose format is not clear from its path."""
 
     format: Annotated[
         Literal["folder", "gguf", "llama2c"] | None,
-        Parameter(help="What kind of file the model is. [default: found out]"),
+        Parameter(help="Format of the model. [default: detected]"),
     ] = None
     tokenizer: Annotated[
-        Path | None, Parameter(help="Tokenizer of a llama2.c model. [default: beside it]")
+        Path | None, Parameter(help="Tokenizer of a llama2.c model. [default: next to it]")
     ] = None
 
     def open(self, path: Path) -> Checkpoint:
@@ -167,11 +167,11 @@ def export(
     ] = "float32",
     json: JsonFlag = False,
 ) -> int:
-    """Write a trained model as a folder: weights as safetensors, tokenizer, card, marks.
+    """Write a trained model as a folder: safetensors weights, tokenizer and model card.
 
     `--to hf` opens with AutoModelForCausalLM and AutoTokenizer and gives the same tokens; README.md
     has the lines to do so. A model with a setting that no family of Hugging Face knows is refused,
-    with the setting and the value that would do.
+    naming the setting and a value that would work.
 
     Examples:
 

@@ -24,18 +24,18 @@ def properties(
     layer: Annotated[
         str | None, Parameter(help='One layer by its name, such as "self-attention".')
     ] = None,
-    all: Annotated[bool, Parameter(help="Every layer that is known (the default).")] = False,  # noqa: A002
+    all: Annotated[bool, Parameter(help="Every known layer (the default).")] = False,  # noqa: A002
     law: Annotated[LawName | None, Parameter(help="Only this law. [default: the first three]")] = (
         None
     ),
     length: Annotated[int, Parameter(help="Tokens of an input.")] = 6,
     width: Annotated[int, Parameter(help="Features of a token.")] = 4,
-    trials: Annotated[int, Parameter(help="Inputs that are drawn.")] = 20,
+    trials: Annotated[int, Parameter(help="Number of random inputs.")] = 20,
     seed: Annotated[int, Parameter(help="Seed of the draws and of the weights.")] = 0,
     json: JsonFlag = False,
     figure: FigurePath = None,
 ) -> int:
-    """Try whether layers respect the order of their inputs, and show the case that breaks it.
+    """Test whether layers respect the order of their inputs, and show a case that breaks it.
 
     The laws: equivariance, f(PX) = P f(X); invariance, f(PX) = f(X); feature, f(XΠ) = f(X) Π;
     conjugation, f(PAPᵀ) = P f(A) Pᵀ on square matrices. A law that holds was tried, not
@@ -74,7 +74,7 @@ def properties(
 def _finding(
     name: str, layer: Any, law: LawName, settings: dict[str, int], *, strict: bool
 ) -> OrderFinding:
-    """Try one law; where it makes no sense for the shapes of the layer, say so (or refuse)."""
+    """Test one law; where it does not apply to the shapes of the layer, say so (or refuse)."""
     from heedful.views.properties import OrderFinding
 
     try:
@@ -113,20 +113,20 @@ def positions(
     *,
     kind: Annotated[
         SchemeKind,
-        Parameter(help="How positions are told apart."),
+        Parameter(help="The position scheme."),
     ] = "sinusoidal",
     length: Annotated[int, Parameter(help="Positions 0 … length − 1.")] = 512,
     width: Annotated[int, Parameter(help="Dimensions of an embedding.")] = 64,
     base: Annotated[float, Parameter(help="Base of the frequencies.")] = 10_000.0,
     heads: Annotated[int, Parameter(help="Heads, for ALiBi's slopes.")] = 8,
     table: Annotated[
-        str | None, Parameter(help="A learned table: a file or JSON in place. [default: random]")
+        str | None, Parameter(help="A learned table: a file or inline JSON. [default: random]")
     ] = None,
-    seed: Annotated[int, Parameter(help="Seed of what is random.")] = 0,
+    seed: Annotated[int, Parameter(help="Seed of the random table.")] = 0,
     json: JsonFlag = False,
     figure: FigurePath = None,
 ) -> int:
-    """Show what an encoding of positions promises: uniqueness, distances, shifts, precision.
+    """Show what a position scheme guarantees: uniqueness, distances, shifts, precision.
 
     Proofs are proofs: uniqueness by an argument about π, the smallest distance by ball
     arithmetic. Coincidences in fp16 and bf16 are counted.

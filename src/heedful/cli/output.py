@@ -1,4 +1,4 @@
-"""How every verb answers: a readable table, or the record as JSON, and a figure on demand."""
+"""How verbs print: tables or JSON, and a figure if one is asked for."""
 
 from __future__ import annotations
 

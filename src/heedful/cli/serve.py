@@ -22,13 +22,13 @@ def serve(
     runs: Annotated[Path, Parameter(help="Folder whose runs are shown.")] = Path("runs"),
     model: Annotated[
         list[Path] | None,
-        Parameter(consume_multiple=True, help="Further models to read with: folders or files."),
+        Parameter(consume_multiple=True, help="More models to show: folders or files."),
     ] = None,
 ) -> int:
     """Open the page: attention you can drag, claims as you type, positions, models as they learn.
 
-    It answers this machine only, loads nothing from elsewhere, and ends with Ctrl-C. The address
-    holds the key of the session: whoever has it can use the page as you can.
+    It serves this machine only, loads nothing from the network, and ends with Ctrl-C. The address
+    holds the key of the session: anyone who has it can use the page.
 
     Examples:
 

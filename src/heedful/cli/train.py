@@ -43,21 +43,21 @@ def train(
         Parameter(
             name="--set",
             consume_multiple=True,
-            help="Settings in place of the file's: steps=100 data.rows=8.",
+            help="Override settings of the file: steps=100 data.rows=8.",
         ),
     ] = None,
     files: Annotated[
         list[Path] | None,
-        Parameter(consume_multiple=True, help="Files of the corpus, in place of data.files."),
+        Parameter(consume_multiple=True, help="Files of the corpus, instead of data.files."),
     ] = None,
     held_out_files: Annotated[
         list[Path] | None,
-        Parameter(consume_multiple=True, help="Likewise, in place of data.held_out_files."),
+        Parameter(consume_multiple=True, help="Held-out files, instead of data.held_out_files."),
     ] = None,
     strategy: StrategyFlag = "single",
     json: JsonFlag = False,
 ) -> int:
-    """Train a decoder as a TOML file says; a run is a folder that can be resumed.
+    """Train a decoder described by a TOML file; a run is a folder that can be resumed.
 
     The smallest file has steps = 300, a table [model] with preset = "tiny", and a table [data]
     with source = "phrasebook", "biographies" or "files"; everything else has a default. The
@@ -154,11 +154,11 @@ def resume(
     strategy: StrategyFlag = "single",
     json: JsonFlag = False,
 ) -> int:
-    """Go on with a run from its newest whole checkpoint.
+    """Resume a run from its newest intact checkpoint.
 
     On the same machine, with the same threads, the weights at the end are bit for bit those of a
-    run that was never interrupted. Damaged checkpoints are skipped, and named. A run that is
-    finished stays as it is.
+    run that was never interrupted. Damaged checkpoints are skipped and reported. A finished
+    run is left as it is.
 
     Examples:
 
@@ -200,7 +200,7 @@ def runs(
     *,
     json: JsonFlag = False,
 ) -> int:
-    """List the runs in a folder: how far they are, their last loss and evaluation, their speed.
+    """List the runs in a folder: progress, last loss and evaluation, speed.
 
     Examples:
 
@@ -218,7 +218,7 @@ def runs(
 def compare(first: RunPath, second: RunPath, *, json: JsonFlag = False) -> int:
     """Show what differs between two runs: settings, data and machine, results.
 
-    Says at the end whether both came to the same weights.
+    Ends by saying whether both have the same weights.
 
     Examples:
 

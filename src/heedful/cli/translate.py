@@ -1,4 +1,4 @@
-"""`heed translate`: translate texts, a file, or whatever comes in."""
+"""`heed translate`: translate texts, a file, or standard input."""
 
 from __future__ import annotations
 
@@ -31,18 +31,16 @@ else:  # these classes live beside torch, which is loaded only when a model is o
 class SearchFlags:
     """How translations are searched for."""
 
-    beam: Annotated[
-        int, Parameter(help="Texts followed at the same time; 1 takes the likeliest token.")
-    ] = 1
+    beam: Annotated[int, Parameter(help="Number of beams; 1 always takes the likeliest token.")] = 1
     nbest: Annotated[int, Parameter(help="Translations of each line; at most --beam.")] = 1
     length_penalty: Annotated[
         float, Parameter(help="Beams score log p / tokens^this; above 1 favours long texts.")
     ] = 1.0
     max_tokens: Annotated[
         int | None,
-        Parameter(help="Tokens of a translation at most. [default: twice its source and some]"),
+        Parameter(help="Most tokens in a translation. [default: about twice its source]"),
     ] = None
-    batch: Annotated[int, Parameter(help="Lines translated side by side.")] = 128
+    batch: Annotated[int, Parameter(help="Lines translated in one batch.")] = 128
 
 
 @Parameter(name="*")
@@ -50,7 +48,7 @@ class SearchFlags:
 class ShowFlags:
     """What is shown beside the translation."""
 
-    scores: Annotated[bool, Parameter(help="Show how likely the model finds each one.")] = False
+    scores: Annotated[bool, Parameter(help="Show the log probability of each translation.")] = False
     alignment: Annotated[
         bool, Parameter(help="Show which source words each output word attended to.")
     ] = False
@@ -66,7 +64,7 @@ DEFAULT_SEARCH, DEFAULT_SHOW = SearchFlags(), ShowFlags()
 
 
 def translate(
-    run: Annotated[Path, Parameter(help="A run trained on pairs, or an exported one.")],
+    run: Annotated[Path, Parameter(help="A run trained on pairs, or an exported translator.")],
     *texts: Annotated[str, Parameter(help="Texts to translate. [default: standard input]")],
     file: Annotated[Path | None, Parameter(help="Translate this file, line by line.")] = None,
     output: Annotated[Path | None, Parameter(help="Write to this file.")] = None,

@@ -25,6 +25,7 @@ from heedful.views.drawing import (
     PURPLE,
     RED,
     house_style,
+    legend_below,
     new_figure,
 )
 from heedful.views.formatting import at_least, at_most, many, number, sentence, some, vector
@@ -494,8 +495,7 @@ def robust_heads_figure(record: HeadsDesign) -> Figure:
         left.set_yscale("log")
         lowest = min(float(point["optimal"]) for point in (*record.by_beta, *record.by_heads))
         left.set_ylim(bottom=max(lowest / 3, FLOOR))
-        handles, labels = left.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
+        legend_below(figure, left, 2)
         return figure
 
 

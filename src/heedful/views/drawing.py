@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 from cycler import cycler
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from heedful.files import write_atomic
 from heedful.views import blocks
+from heedful.views.formatting import number
 
 INK = "#1f2430"
 MARKER = "#010203"
@@ -84,6 +87,28 @@ def new_figure(width: float = 7.2, height: float = 3.6) -> Figure:
 def figure_block(figure: Figure, label: str, caption: str, command: str = "") -> blocks.Figure:
     """Return a drawing as a block; `label` is what a screen reader says."""
     return blocks.Figure(inline_svg(figure, label), caption, command)
+
+
+def draw_matrix(axes: Axes, W: Any, largest: float, cmap: str = "RdBu", most: int = 8) -> None:
+    """Draw a matrix as a heat map from −largest to largest, with its entries if it is small."""
+    # The colours end short of the darkest shades, so that entries can be read on them.
+    low = 0.0 if cmap == "Blues" else -1.3 * largest
+    axes.imshow(W, vmin=low, vmax=1.3 * largest, cmap=cmap, aspect="auto")
+    axes.grid(visible=False)
+    small = max(W.shape) <= most
+    axes.set_xticks(range(W.shape[1]) if small else [])
+    axes.set_yticks(range(W.shape[0]) if small else [])
+    for (row, column), entry in np.ndenumerate(W):
+        if small and abs(entry) > 1e-9 * largest:
+            colour = "white" if abs(entry) > 0.7 * largest else INK
+            text = number(entry, 2)
+            axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
+
+
+def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
+    """Put the legend of some axes below the figure."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=9)
 
 
 def inline_svg(figure: Figure, label: str) -> str:

@@ -7,13 +7,13 @@ from matplotlib.figure import Figure
 from scipy.spatial import ConvexHull
 
 from heedful.studies.exploration import Averaging, Exploration, NoiseContrast
+from heedful.views.attention import robust_heads_figure
 from heedful.views.blocks import Command, Formula, Group, Section, group, table
 from heedful.views.drawing import (
     BLUE,
     GREEN,
     GREY,
     MARKER,
-    ORANGE,
     PALETTE,
     RED,
     figure_block,
@@ -160,7 +160,7 @@ def _heads(record: Exploration) -> Group:
         f"the best single head found errs by {number(record.everywhere[1], 3)}, two heads by "
         f"{number(record.everywhere[2], 3)}.",
         figure_block(
-            heads_figure(record),
+            robust_heads_figure(record.heads),
             "error of heads",
             "Root mean square distance of the output from the average of the two "
             "values. More heads at the same norm buy little; the right direction buys all.",
@@ -353,45 +353,4 @@ def noise_figure(record: NoiseContrast) -> Figure:
             axes.set(xlabel=r"$\alpha_a$", xlim=(-0.03, 1.03), ylim=(0, 1.02))
             axes.set_xticks([0, 0.5, 1], ["0", "½", "1"])
         panels[0].set_ylabel("share of the draws")
-        return figure
-
-
-HEAD_LABELS = (
-    ("optimal", "best found", BLUE, "-"),
-    ("one head a target key", "one head at each key", ORANGE, "--"),
-    ("all heads on the sum", "all heads at the sum", RED, "--"),
-    ("all heads away from the other keys", "away from the others", GREEN, ":"),
-)
-
-
-def heads_figure(record: Exploration) -> Figure:
-    """Draw the error of heads against the norm allowed, and against the number of heads."""
-    with house_style():
-        figure = new_figure(7.2, 3.3)
-        left, right = figure.subplots(1, 2, sharey=True)
-        for rows, axes, field in (
-            (record.heads.by_beta, left, "beta"),
-            (record.heads.by_heads, right, "heads"),
-        ):
-            for key, label, colour, line in HEAD_LABELS:
-                points = [(row[field], max(row[key], 1e-6)) for row in rows or () if key in row]
-                if points:
-                    axes.plot(
-                        *zip(*points, strict=True),
-                        line,
-                        color=colour,
-                        label=label,
-                        marker="o",
-                        markersize=3.5,
-                    )
-            axes.set_yscale("log")
-            axes.set_ylim(5e-7, 1.6)
-        left.set(xlabel=r"largest norm of a query", ylabel=r"error $\sqrt{E\|c - target\|^2}$")
-        right.set(xlabel="number of heads")
-        right.set_xticks([1, 2, 4, 8])
-        left.set_title("Error against the norm")
-        right.set_title("… against the heads")
-        figure.legend(
-            *left.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8.5
-        )
         return figure

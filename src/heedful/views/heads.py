@@ -35,6 +35,7 @@ from heedful.views.drawing import (
     RED,
     figure_block,
     house_style,
+    legend_below,
     new_figure,
 )
 from heedful.views.formatting import number, sentence
@@ -673,9 +674,7 @@ def order_figure(record: Schemes) -> Figure:
         )
         axes.set(ylabel=r"$R^2$ of the position", ylim=(-0.08, 1.05))
         axes.set_title("What a linear probe reads of the position, from random tokens")
-        figure.legend(
-            *axes.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8.5
-        )
+        legend_below(figure, axes, 5)
         return figure
 
 

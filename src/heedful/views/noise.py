@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from heedful.attention.noise.distribution import NoiseStudy
 from heedful.views.blocks import Block, Text, table
-from heedful.views.drawing import BLUE, GREEN, MARKER, ORANGE, house_style, new_figure
+from heedful.views.drawing import BLUE, GREEN, MARKER, ORANGE, house_style, legend_below, new_figure
 from heedful.views.formatting import many, number, some
 
 MOST_KEYS = 6
@@ -70,8 +70,7 @@ def noise_figure(record: NoiseStudy) -> Figure:
             _draw_boxes(axes, study, keys)
             axes.set_title(f"{heads_of(study)}: fails {_percent(_best(study))}")
         panels[0].set_ylabel(r"$\bar\alpha_i$ over the draws")
-        handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=9)
+        legend_below(figure, panels[0], 4)
         return figure
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from heedful.attention.equivariance import Equivariance
 from heedful.records import Record
 from heedful.views.blocks import Block, Span, Text, table
-from heedful.views.drawing import GREEN, GREY, RED, house_style, new_figure
+from heedful.views.drawing import GREEN, GREY, RED, draw_matrix, house_style, new_figure
 from heedful.views.formatting import matrix, number, sentence
 
 EQUATIONS = {
@@ -130,26 +128,12 @@ def _case_figure(found: OrderFinding) -> Figure:
     largest = max(float(np.abs(array).max()) for array in arrays[1:]) or 1.0
     for place, (axes, array, name) in enumerate(zip(panels, arrays, names, strict=True)):
         # The input has its own scale; both sides and their difference share one.
-        _draw_array(axes, array, float(np.abs(array).max()) or 1.0 if place == 0 else largest)
+        draw_matrix(axes, array, float(np.abs(array).max()) or 1.0 if place == 0 else largest)
+        axes.set_xticks([])
         axes.set_title(name)
     title = f"{found.layer}: {EQUATIONS[found.law]} fails for π = {case.permutation}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
     return figure
-
-
-def _draw_array(axes: Axes, array: Any, largest: float) -> None:
-    axes.imshow(array, vmin=-1.3 * largest, vmax=1.3 * largest, cmap="RdBu", aspect="auto")
-    axes.grid(visible=False)
-    axes.set_xticks([])
-    axes.set_yticks(range(len(array)) if len(array) <= LARGEST else [])
-    if max(array.shape) > LARGEST:
-        return
-    for (row, column), entry in np.ndenumerate(array):
-        if abs(entry) > 1e-9 * largest:
-            axes.text(
-                column, row, number(entry, 2), ha="center", va="center", fontsize=8,
-                color="white" if abs(entry) > 0.75 * largest else "#1f2430",
-            )  # fmt: skip
 
 
 def _verdicts_figure(record: OrderStudy) -> Figure:

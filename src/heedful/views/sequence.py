@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from heedful.attention.sequence.four_vectors import Addition
 from heedful.attention.sequence.kqv import SequenceDesign
 from heedful.views.blocks import Block, Bullets, Span, Text, table
-from heedful.views.drawing import house_style, new_figure
+from heedful.views.drawing import draw_matrix, house_style, new_figure
 from heedful.views.formatting import at_least, matrix, number, sentence, some, vector
 
 LARGEST = 8
@@ -66,16 +64,17 @@ def sequence_figure(record: SequenceDesign) -> Figure:
         figure = new_figure(10.0, 3.1)
         panels = figure.subplots(1, 4)
         for axes, name in zip(panels, "KQV", strict=False):
-            _draw_matrix(axes, getattr(record, name), name)
+            W = getattr(record, name)
+            draw_matrix(axes, W, float(np.abs(W).max()) or 1.0)
+            axes.set_title(f"${name}$")
         assert record.weights is not None
         axes = panels[3]
-        axes.imshow(record.weights, vmin=0, vmax=1.3, cmap="Blues", aspect="equal")
+        draw_matrix(axes, record.weights, 1.0, "Blues")
         axes.set_yticks(range(len(record.positions)), [str(p) for p in record.positions])
-        axes.set_xticks(range(record.weights.shape[1]))
         axes.set(xlabel="reads position", ylabel="position")
-        _write_entries(axes, record.weights)
         axes.set_title(r"$\alpha$")
-        axes.grid(visible=False)
+        for axes in panels:
+            axes.set_aspect("equal")
         title = f"K, Q and V with an error of {number(record.error)}"
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
         return figure
@@ -137,28 +136,3 @@ def _without_matrices(record: FourVectorsDesign) -> Iterator[Block]:
     yield Text("")
     yield Text("Adding a vector to x_1, without matrices:")
     yield Bullets(tuple(sentence(addition.statement) for addition in record.additions))
-
-
-def _draw_matrix(axes: Axes, W: Any, name: str) -> None:
-    largest = 1.3 * float(np.abs(W).max()) or 1.0  # short of the darkest shades
-    axes.imshow(W, vmin=-largest, vmax=largest, cmap="RdBu", aspect="equal")
-    axes.set_xticks(range(W.shape[1]))
-    axes.set_yticks(range(W.shape[0]))
-    axes.grid(visible=False)
-    _write_entries(axes, W)
-    axes.set_title(f"${name}$")
-
-
-def _write_entries(axes: Axes, W: Any) -> None:
-    if max(W.shape) > LARGEST:
-        axes.set_xticks([])
-        axes.set_yticks([])
-        return
-    largest = float(np.abs(W).max()) or 1.0
-    for (row, column), entry in np.ndenumerate(W):
-        if abs(entry) > 1e-9 * largest:
-            light = abs(entry) > 0.6 * largest
-            axes.text(
-                column, row, number(entry, 2), ha="center", va="center", fontsize=8,
-                color="white" if light else "#1f2430",
-            )  # fmt: skip

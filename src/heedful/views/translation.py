@@ -23,6 +23,7 @@ from heedful.views.drawing import (
     RED,
     figure_block,
     house_style,
+    legend_below,
     new_figure,
 )
 from heedful.views.formatting import number
@@ -457,9 +458,7 @@ def sizes_figure(record: TranslationStudy) -> Figure:
         _pairs_axis(axes, record)
         axes.set(xlabel="training pairs", ylabel="BLEU on the test", ylim=(0, 100))
         axes.set_title("Quality against the number of pairs, with 95 % intervals")
-        figure.legend(
-            *axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8.5
-        )
+        legend_below(figure, axes, 4)
         return figure
 
 
