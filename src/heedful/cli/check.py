@@ -143,9 +143,9 @@ def _check_exports(exports: Exports) -> None:
 
 
 def _export(report: CheckReport, exports: Exports) -> None:
-    from heedful.claims.exports import csv_text, junit_text
     from heedful.files import write_atomic
     from heedful.views.claims import claims_page
+    from heedful.views.claims_exports import csv_text, junit_text
 
     writers = {"junit": junit_text, "csv": csv_text, "html": claims_page}
     for kind, path in exports.items():

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 
 from heedful import __version__
 from heedful.claims.checker import WORDS, CheckReport, Explanation, SheetSummary
-from heedful.claims.exports import decisive, looked_at
 from heedful.claims.language import with_letters
 from heedful.claims.sheet import setting_text, toml_lines
 from heedful.claims.verdict import Counterexample, Verdict
@@ -28,6 +27,7 @@ from heedful.views.blocks import (
     group,
     table,
 )
+from heedful.views.claims_exports import decisive, looked_at
 from heedful.views.drawing import BLUE, GREEN, ORANGE, house_style, new_figure
 from heedful.views.formatting import many, number, sentence
 from heedful.views.html import environment
