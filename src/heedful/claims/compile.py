@@ -307,8 +307,8 @@ def _rows(given: Any, name: str, expanded: Callable[[str], Expression]) -> tuple
     return tuple(rows)
 
 
-def _check(problem: CompiledClaim) -> None:
-    claim = problem.claim
+def _check(compiled: CompiledClaim) -> None:
+    claim = compiled.claim
     if (
         claim.keys is not None
         and not isinstance(claim.keys, list | tuple)
@@ -336,16 +336,16 @@ def _check(problem: CompiledClaim) -> None:
         )
     if claim.query is not None and claim.heads:
         raise field_error(("query",), "is given together with `heads`", expected="one of the two")
-    if problem.heads and claim.keys is None:
+    if compiled.heads and claim.keys is None:
         raise field_error(
             ("query",),
             "is given without `keys`",
             expected='for instance keys = "orthonormal"',
         )
-    if len(problem.large) > 1:
+    if len(compiled.large) > 1:
         raise field_error(
             ("where",),
-            f"has {len(problem.large)} large symbols",
+            f"has {len(compiled.large)} large symbols",
             expected="at most one; write the others in terms of it",
         )
 
@@ -375,15 +375,15 @@ def _members_of(node: Expression, symbols: set[str]) -> Iterator[str]:
                 yield argument.text
 
 
-def mentions(problem: CompiledClaim, *names: str) -> bool:
+def mentions(compiled: CompiledClaim, *names: str) -> bool:
     """Tell whether any formula uses one of these names, or a member of them."""
-    used = {name for tree in problem.trees for name in names_in(tree)}
+    used = {name for tree in compiled.trees for name in names_in(tree)}
     return any(name in used or any(u.startswith(f"{name}_") for u in used) for name in names)
 
 
-def equations_only(problem: CompiledClaim) -> bool:
+def equations_only(compiled: CompiledClaim) -> bool:
     """Tell whether the claim consists of equations and nothing else."""
-    return all(_is_equation(tree) for tree in problem.expectations)
+    return all(_is_equation(tree) for tree in compiled.expectations)
 
 
 def _is_equation(node: Expression) -> bool:

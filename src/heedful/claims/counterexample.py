@@ -24,17 +24,17 @@ MOST_KEYS = 12
 """Keys that are written out in a command, at most."""
 
 
-def describe(problem: CompiledClaim, case: Any, outcome: Any) -> Counterexample:
+def describe(compiled: CompiledClaim, case: Any, outcome: Any) -> Counterexample:
     """Return the counterexample of a failing case."""
     symbols: dict[str, Any] = {name: _plain(value) for name, value in case.scalars.items()}
     symbols.update({name: _listed(array) for name, array in case.arrays.items()})
     truth, world = outcome.truth, outcome.world
-    worst = _telling_draw(problem, outcome)
+    worst = _telling_draw(compiled, outcome)
     left, right = _of(truth.left, worst), _of(truth.right, worst)
     parts = [f"{name} = {_words(value)}" for name, value in symbols.items()]
     members = ", ".join(f"{name} is key {place}" for name, place in world.indices.items())
     where = "With " + ", ".join(parts) if parts else "Here"
-    if members and problem.claim.keys is not None:
+    if members and compiled.claim.keys is not None:
         where += f" ({members}, counted from 0)"
     gap = float(np.max(truth.gap))
     sides = ""
@@ -47,26 +47,26 @@ def describe(problem: CompiledClaim, case: Any, outcome: Any) -> Counterexample:
         right=right,
         gap=gap,
         statement=statement,
-        command=_noise_command(problem, case) or _command(problem, world, worst),
+        command=_noise_command(compiled, case) or _command(compiled, world, worst),
     )
 
 
-def _telling_draw(problem: CompiledClaim, outcome: Any) -> int:
+def _telling_draw(compiled: CompiledClaim, outcome: Any) -> int:
     """Return the draw that shows the failure: the worst one, or one two deviations out."""
     gaps = outcome.truth.gap
-    if len(gaps) > 1 or not problem.noisy:
+    if len(gaps) > 1 or not compiled.noisy:
         return int(np.argmax(gaps))
     weights = outcome.world.weights
     return 0 if weights is None else int(np.searchsorted(np.cumsum(weights), TELLING))
 
 
-def _noise_command(problem: CompiledClaim, case: Any) -> str | None:
+def _noise_command(compiled: CompiledClaim, case: Any) -> str | None:
     """Return the `heed noise` command of a claim about orthonormal means with one noisy key."""
-    claim = problem.claim
-    if claim.keys != "gaussian" or not problem.statistical:
+    claim = compiled.claim
+    if claim.keys != "gaussian" or not compiled.statistical:
         return None
     noisy = [name for name in claim.covariance if name != "others"]
-    members = {name: place for place, name in enumerate(problem.members)}
+    members = {name: place for place, name in enumerate(compiled.members)}
     if len(noisy) != 1 or claim.covariance.get("others", "0").strip() != "0":
         return None
     name = noisy[0]
@@ -92,33 +92,33 @@ def _noise_command(problem: CompiledClaim, case: Any) -> str | None:
     )
 
 
-def _command(problem: CompiledClaim, world: Any, worst: int) -> str | None:
+def _command(compiled: CompiledClaim, world: Any, worst: int) -> str | None:
     """Return a `heed attend` or `heed copyable` command with the very numbers of the case."""
     keys, query = world.families.get("k"), world.symbols.get("q") or world.symbols.get("q_1")
-    if keys is None or problem.sequence:
+    if keys is None or compiled.sequence:
         return None
-    source = _source(problem, _row(keys, worst))
-    if source is not None and query is None and _about_hulls(problem):
+    source = _source(compiled, _row(keys, worst))
+    if source is not None and query is None and _about_hulls(compiled):
         return f"heed copyable {source}"
     if source is None or query is None or query.kind != "vector":
         return None
     numbers = " ".join(str(_short(x)) for x in _row(query, worst))
-    scale = f" --scale {problem.claim.scale}" if problem.claim.scale != 1 else ""
+    scale = f" --scale {compiled.claim.scale}" if compiled.claim.scale != 1 else ""
     return f"heed attend {source} --query {numbers}{scale}"
 
 
-def _about_hulls(problem: CompiledClaim) -> bool:
+def _about_hulls(compiled: CompiledClaim) -> bool:
     return any(
         isinstance(node, Call) and node.function in ("copyable", "hull", "distance")
-        for tree in problem.expectations
+        for tree in compiled.expectations
         for node in walk(tree)
     )
 
 
-def _source(problem: CompiledClaim, rows: Any) -> str | None:
+def _source(compiled: CompiledClaim, rows: Any) -> str | None:
     """Return the options that give a command these keys; None if they are too many to write."""
     n, d = rows.shape
-    if problem.claim.keys == "orthonormal":
+    if compiled.claim.keys == "orthonormal":
         return f"--n {n}" if d == n else f"--n {n} --d {d}"
     if max(n, d) > MOST_KEYS:
         return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -106,106 +107,104 @@ def _named(error: FormulaError, claim: Claim) -> FormulaError:
     )
 
 
-def _decide(problem: CompiledClaim, deadline: float) -> Decision:
-    steps = prove_uniqueness(problem)
-    if steps is not None:
-        return "proved", Evidence(method="algebra", statement=steps[-1], steps=steps), None
-    steps = prove_identity(problem)
-    if steps is not None and _well_formed(problem):
-        statement = "The permutation moves through every part: " + steps[-1] + "."
-        return "proved", Evidence(method="algebra", statement=statement, steps=steps), None
-    if problem.noisy:
-        return decide_noisy(problem, deadline)
-    found = survey(problem, deadline)
-    if found.failures:
-        return _refuted(problem, found)
-    return _survived(problem, found, deadline)
+def _decide(compiled: CompiledClaim, deadline: float) -> Decision:
+    """Return what the first way that can decide the claim says; the last one always can."""
+    decisions = (way(compiled, deadline) for way in WAYS)
+    return next(decision for decision in decisions if decision is not None)
 
 
-def _well_formed(problem: CompiledClaim) -> bool:
+def _by_theorem(compiled: CompiledClaim, _deadline: float) -> Decision | None:
+    steps = prove_uniqueness(compiled)
+    if steps is None:
+        return None
+    return "proved", Evidence(method="algebra", statement=steps[-1], steps=steps), None
+
+
+def _by_algebra(compiled: CompiledClaim, _deadline: float) -> Decision | None:
+    steps = prove_identity(compiled)
+    if steps is None or not _well_formed(compiled):
+        return None
+    statement = "The permutation moves through every part: " + steps[-1] + "."
+    return "proved", Evidence(method="algebra", statement=statement, steps=steps), None
+
+
+def _by_search(compiled: CompiledClaim, deadline: float) -> Decision:
+    found = survey(compiled, deadline)
+    return _refuted(compiled, found) if found.failures else _survived(compiled, found, deadline)
+
+
+def _undecided(statement: str) -> Decision:
+    return "undecided", Evidence(method="search", statement=statement), None
+
+
+def _evidence(
+    compiled: CompiledClaim, method: str, statement: str, numbers: dict[str, Any], draws: int
+) -> Evidence:
+    """Return evidence that rests on cases or draws."""
+    seed = compiled.claim.seed
+    return Evidence(method=method, statement=statement, numbers=numbers, draws=draws, seed=seed)
+
+
+def _well_formed(compiled: CompiledClaim) -> bool:
     """Algebra sees no sizes: evaluate one case, so that shapes that do not fit are refused."""
-    cases = list(all_cases(problem, np.random.default_rng(problem.claim.seed)))
+    cases = list(all_cases(compiled, np.random.default_rng(compiled.claim.seed)))
     telling = [case for case in cases if len({*case.scalars.values()}) == len(case.scalars)]
-    return outcome_of(problem, (telling or cases)[0]).holds is not False
+    return outcome_of(compiled, (telling or cases)[0]).holds is not False
 
 
-def _refuted(problem: CompiledClaim, found: Survey) -> Decision:
-    case, outcome = shrink(problem, *min(found.failures, key=_simplicity))
-    counterexample = describe(problem, case, outcome)
-    certain = exact_truth(problem, case) is False
+def _refuted(compiled: CompiledClaim, found: Survey) -> Decision:
+    case, outcome = shrink(compiled, *min(found.failures, key=_simplicity))
+    counterexample = describe(compiled, case, outcome)
+    certain = exact_truth(compiled, case) is False
     statement = counterexample.statement
     method = "search and exact arithmetic" if certain else "search in float64"
     if certain and counterexample.gap < ROUNDING:
         statement += " In float64 it would pass; in exact arithmetic it does not."
-    numbers: dict[str, Any] = {"gap": counterexample.gap}
-    if problem.large:
-        symbol = problem.large[0]
+    if compiled.large:
+        symbol = compiled.large[0]
         value = case.scalars[symbol]
-        if disproved_from(problem, case, value):
+        if disproved_from(compiled, case, value):
             statement += f" It fails for every {symbol} ≥ {value:g}."
             method = "interval arithmetic"
-        elif fails_for_good(problem, case):
+        elif fails_for_good(compiled, case):
             statement += f" It fails by as much at every larger {symbol} tried."
         else:
             statement += f" But the failure fades as {symbol} grows, and may end."
-            return "undecided", Evidence(method="search", statement=statement), None
-    return (
-        "refuted",
-        Evidence(
-            method=method,
-            statement=statement,
-            numbers=numbers,
-            draws=found.looked_at,
-            seed=problem.claim.seed,
-        ),
-        counterexample,
-    )
+            return _undecided(statement)
+    numbers = {"gap": counterexample.gap}
+    evidence = _evidence(compiled, method, statement, numbers, found.looked_at)
+    return "refuted", evidence, counterexample
 
 
-def _survived(problem: CompiledClaim, found: Survey, deadline: float) -> Decision:
+def _survived(compiled: CompiledClaim, found: Survey, deadline: float) -> Decision:
+    """Decide a claim of which no failing case was found: prove it, or say what supports it."""
     if found.vacuous == found.looked_at:
-        reason = f"The condition held in none of the {found.looked_at} cases looked at."
-        return "undecided", Evidence(method="search", statement=reason), None
-    if found.unsure:
-        reason = (
+        return _undecided(f"The condition held in none of the {found.looked_at} cases looked at.")
+    proof = _by_letters(compiled, found, deadline)
+    if proof is None and found.unsure:
+        return _undecided(
             f"In {found.unsure} of {found.looked_at} cases the two sides are closer than "
             "arithmetic can tell apart."
         )
-        symbolic = _by_letters(problem, found, deadline)
-        if symbolic is not None:
-            return "proved", symbolic, None
-        return "undecided", Evidence(method="search", statement=reason), None
-    symbolic = _by_letters(problem, found, deadline)
-    if symbolic is not None:
-        return "proved", symbolic, None
-    proof = _proof_by_balls(problem, found, deadline)
+    if proof is None:
+        proof = _proof_by_balls(compiled, found, deadline)
     if proof is not None:
         return "proved", proof, None
-    narrow = _failing_narrowly(problem, found, deadline)
+    narrow = _failing_narrowly(compiled, found, deadline)
     if narrow is not None:
-        return _refuted(problem, replace(found, failures=[narrow]))
-    if _leans_on_rounding(problem, found):
-        reason = "The two sides are equal up to rounding, and no proof of their equality was found."
-        return "undecided", Evidence(method="search", statement=reason), None
-    rng = np.random.default_rng(problem.claim.seed)
-    if problem.large and not holds_throughout(problem, found.cases, rng):
-        reason = f"It holds at many large {problem.large[0]}, but not at all of them."
-        return "undecided", Evidence(method="search", statement=reason), None
+        return _refuted(compiled, replace(found, failures=[narrow]))
+    if _leans_on_rounding(compiled, found):
+        return _undecided(
+            "The two sides are equal up to rounding, and no proof of their equality was found."
+        )
+    rng = np.random.default_rng(compiled.claim.seed)
+    if compiled.large and not holds_throughout(compiled, found.cases, rng):
+        return _undecided(f"It holds at many large {compiled.large[0]}, but not at all of them.")
     numbers: dict[str, Any] = {}
     if found.thresholds:
         numbers["beta_0"] = {name: round(value, 4) for name, value in found.thresholds.items()}
     statement = _survival(found.looked_at)
-    return (
-        "supported",
-        Evidence(
-            method="search",
-            statement=statement,
-            numbers=numbers,
-            draws=found.looked_at,
-            seed=problem.claim.seed,
-        ),
-        None,
-    )
+    return "supported", _evidence(compiled, "search", statement, numbers, found.looked_at), None
 
 
 def _survival(looked_at: int) -> str:
@@ -218,63 +217,60 @@ def _survival(looked_at: int) -> str:
     )
 
 
-def _leans_on_rounding(problem: CompiledClaim, found: Survey) -> bool:
+def _leans_on_rounding(compiled: CompiledClaim, found: Survey) -> bool:
     """Tell whether an equation without random arrays holds by rounding alone, as 1 − exp(−99) = 1.
 
     Random arrays hardly ever make two sides equal that are not; a large scale always does.
     """
     equations = any(
-        isinstance(node, Compare) and node.operator == "=" for node in walk(problem.statement)
+        isinstance(node, Compare) and node.operator == "=" for node in walk(compiled.statement)
     )
-    exact = problem.large or not (
-        problem.claim.keys in ("unit", "any")
-        or any(isinstance(domain, Array) for domain in problem.domains.values())
+    exact = compiled.large or not (
+        compiled.claim.keys in ("unit", "any")
+        or any(isinstance(domain, Array) for domain in compiled.domains.values())
     )
     return bool(equations and found.close and exact)
 
 
 def _failing_narrowly(
-    problem: CompiledClaim, found: Survey, deadline: float
+    compiled: CompiledClaim, found: Survey, deadline: float
 ) -> tuple[Case, Outcome] | None:
     """Return a case that float64 lets pass by rounding but exact arithmetic does not."""
-    if inexact(problem):
+    if inexact(compiled):
         return None
     step = max(1, len(found.close) // MOST_NARROW)
     for case in found.close[::step]:
         if time.perf_counter() > deadline:
             break
-        scales = FARTHER[:2] if problem.large else (None,)
+        scales = FARTHER[:2] if compiled.large else (None,)
         at = [
-            case if scale is None else case.with_scalars(**{problem.large[0]: scale})
+            case if scale is None else case.with_scalars(**{compiled.large[0]: scale})
             for scale in scales
         ]
-        if all(exact_truth(problem, each) is False for each in at):
-            return at[-1], replace(outcome_of(problem, at[-1]), holds=False)
+        if all(exact_truth(compiled, each) is False for each in at):
+            return at[-1], replace(outcome_of(compiled, at[-1]), holds=False)
     return None
 
 
-def _by_letters(problem: CompiledClaim, found: Survey, deadline: float) -> Evidence | None:
-    if not equations_only(problem) or not found.complete:
+def _by_letters(compiled: CompiledClaim, found: Survey, deadline: float) -> Evidence | None:
+    if not equations_only(compiled) or not found.complete:
         return None
     from heedful.claims.evaluate.symbolic import prove_symbolically  # SymPy takes 0.3 s to import
 
-    return prove_symbolically(problem, found.cases, deadline)
+    return prove_symbolically(compiled, found.cases, deadline)
 
 
-def _proof_by_balls(problem: CompiledClaim, found: Survey, deadline: float) -> Evidence | None:
+def _proof_by_balls(compiled: CompiledClaim, found: Survey, deadline: float) -> Evidence | None:
     """Enclose every case; possible when the cases are all there are, or intervals."""
     ranges = {
         name: (domain.low, domain.high)
-        for name, domain in problem.domains.items()
+        for name, domain in compiled.domains.items()
         if isinstance(domain, Interval)
     }
     open_ended = any(not np.isfinite(end) for pair in ranges.values() for end in pair)
-    whole_numbers = any(
-        isinstance(domain, Interval) and domain.integer for domain in problem.domains.values()
-    )
-    if _arbitrary(problem) or open_ended or whole_numbers or problem.small or not found.complete:
+    if _arbitrary(compiled) or open_ended or compiled.small or not found.complete:
         return None
-    cases = list(all_cases(problem, np.random.default_rng(problem.claim.seed)))
+    cases = list(all_cases(compiled, np.random.default_rng(compiled.claim.seed)))
     fixed = {
         tuple(sorted((k, v) for k, v in case.scalars.items() if k not in ranges)): case
         for case in cases
@@ -284,30 +280,30 @@ def _proof_by_balls(problem: CompiledClaim, found: Survey, deadline: float) -> E
         if time.perf_counter() > deadline:
             return None
         try:
-            if problem.large:
+            if compiled.large:
                 label = ", ".join(f"{name}={value:g}" for name, value in key) or "all"
                 if ranges or label not in found.thresholds:
                     return None
                 bound = rounded_up(found.thresholds[label])
-                if not proved_from(problem, case, bound):
+                if not proved_from(compiled, case, bound):
                     return None
                 thresholds[label] = bound
             elif ranges:
-                if not proved_on_ranges(problem, case, ranges):
+                if not proved_on_ranges(compiled, case, ranges):
                     return None
-            elif exact_truth(problem, case) is not True:
+            elif exact_truth(compiled, case) is not True:
                 return None
         except TooFewKeysError:
             continue
-    return _proof_evidence(problem, thresholds, ranges, len(fixed))
+    return _proof_evidence(compiled, thresholds, ranges, len(fixed))
 
 
 def _proof_evidence(
-    problem: CompiledClaim, thresholds: dict[str, float], ranges: dict[str, Any], count: int
+    compiled: CompiledClaim, thresholds: dict[str, float], ranges: dict[str, Any], count: int
 ) -> Evidence:
     if thresholds:
-        symbol = problem.large[0]
-        formula = closed_form(problem, thresholds)
+        symbol = compiled.large[0]
+        formula = closed_form(compiled, thresholds)
         shown = "; ".join(f"{name}: {symbol} ≥ {bound:g}" for name, bound in thresholds.items())
         statement = f"Enclosed for every {symbol} from a bound on ({shown})."
         if formula is not None:
@@ -325,12 +321,12 @@ def _proof_evidence(
     return Evidence(method="interval arithmetic", statement=statement)
 
 
-def _arbitrary(problem: CompiledClaim) -> bool:
+def _arbitrary(compiled: CompiledClaim) -> bool:
     return (
-        problem.claim.keys in ("unit", "any")
-        or any(isinstance(domain, Array) for domain in problem.domains.values())
+        compiled.claim.keys in ("unit", "any")
+        or any(isinstance(domain, Array) for domain in compiled.domains.values())
         or any(
-            isinstance(domain, Interval) and domain.integer for domain in problem.domains.values()
+            isinstance(domain, Interval) and domain.integer for domain in compiled.domains.values()
         )
     )
 
@@ -346,166 +342,123 @@ def _simplicity(failure: tuple[Case, Any]) -> tuple[float, float]:
 # ---- claims about noisy keys: enclosure of every cell, quadrature, or draws ----
 
 
-def decide_noisy(problem: CompiledClaim, deadline: float) -> Decision:
-    """Judge a claim in which something is drawn from a distribution."""
-    weakest: tuple[Case, statistics.Estimate] | None = None
-    listed = all(
-        isinstance(domain, Values) or (isinstance(domain, Array) and domain.random)
-        for domain in problem.domains.values()
-    )
-    proved = listed and _all_listed(problem)
+def _by_draws(compiled: CompiledClaim, deadline: float) -> Decision | None:
+    """Decide a claim in which something is drawn from a distribution."""
+    if not compiled.noisy:
+        return None
+    tightest: tuple[Case, statistics.Estimate] | None = None
+    proved = _all_listed(compiled)
     looked_at = 0
-    for case in all_cases(problem, np.random.default_rng(problem.claim.seed)):
+    for case in all_cases(compiled, np.random.default_rng(compiled.claim.seed)):
         if time.perf_counter() > deadline:
             proved = False
             break
-        at = _at_the_end(problem, case)
+        at = _at_the_end(compiled, case)
         try:
-            found = statistics.estimate(problem, at)
+            found = statistics.estimate(compiled, at)
         except TooFewKeysError:
             continue
         looked_at += 1
-        answer = statistics.enclosed(problem, at) if problem.statistical else None
+        answer = statistics.enclosed(compiled, at) if compiled.statistical else None
         if answer is False or (
-            answer is None and not found.holds and (found.clear or not problem.statistical)
+            answer is None and not found.holds and (found.clear or not compiled.statistical)
         ):
-            if problem.large and not _fails_at_every_scale(problem, case, found):
-                return "undecided", _fading(problem, found), None
-            return _refuted_noisy(problem, at, found, certain=answer is False)
-        if problem.large and not _holds_farther(problem, case):
-            return "undecided", _fading(problem, found), None
+            if compiled.large and not _fails_at_every_scale(compiled, case, found):
+                return _fading(compiled, found)
+            return _refuted_noisy(compiled, at, found, certain=answer is False)
+        farther = _at_the_end(compiled, case, NOISY_SCALES[-1])
+        if compiled.large and not statistics.estimate(compiled, farther).holds:
+            return _fading(compiled, found)
         proved = proved and answer is True
-        if weakest is None or found.gap + found.error > weakest[1].gap + weakest[1].error:
-            weakest = (at, found)
-    if weakest is None:
+        if tightest is None or found.gap + found.error > tightest[1].gap + tightest[1].error:
+            tightest = (at, found)
+    if tightest is None:
         raise field_error(
-            ("where",),
-            "leaves no case to look at",
-            expected="ranges with at least one case",
+            ("where",), "leaves no case to look at", expected="ranges with at least one case"
         )
-    return _noisy_survivor(problem, weakest[1], proved, looked_at)
+    return _noisy_survivor(compiled, tightest[1], proved, looked_at)
 
 
-def _all_listed(problem: CompiledClaim) -> bool:
-    """Tell whether the cases are all combinations of the listed values, not a choice of them."""
-    count = sum(1 for _ in all_cases(problem, np.random.default_rng(problem.claim.seed)))
-    return count == math.prod(
-        len(domain.numbers) for domain in problem.domains.values() if isinstance(domain, Values)
-    )
+def _all_listed(compiled: CompiledClaim) -> bool:
+    """Tell whether the cases are all combinations of listed values, not a selection of them."""
+    domains = compiled.domains.values()
+    if not all(isinstance(d, Values) or (isinstance(d, Array) and d.random) for d in domains):
+        return False
+    count = sum(1 for _ in all_cases(compiled, np.random.default_rng(compiled.claim.seed)))
+    return count == math.prod(len(d.numbers) for d in domains if isinstance(d, Values))
 
 
-def _fails_at_every_scale(problem: CompiledClaim, case: Case, first: statistics.Estimate) -> bool:
+def _fails_at_every_scale(compiled: CompiledClaim, case: Case, first: statistics.Estimate) -> bool:
     for scale in NOISY_SCALES[1:]:
-        found = statistics.estimate(problem, _at_the_end(problem, case, scale))
+        found = statistics.estimate(compiled, _at_the_end(compiled, case, scale))
         if found.holds or found.gap < 0.95 * first.gap - found.error - first.error:
             return False
     return True
 
 
-def _holds_farther(problem: CompiledClaim, case: Case) -> bool:
-    return statistics.estimate(problem, _at_the_end(problem, case, NOISY_SCALES[-1])).holds
-
-
-def _fading(problem: CompiledClaim, found: statistics.Estimate) -> Evidence:
-    symbol = problem.large[0]
+def _fading(compiled: CompiledClaim, found: statistics.Estimate) -> Decision:
+    symbol = compiled.large[0]
     what = "holds" if found.holds else f"fails by {found.gap:.3g}"
     statement = f"At {symbol} = {NOISY_SCALES[0]:g} it {what}, but not alike at larger {symbol}."
-    return Evidence(method="draws", statement=statement, draws=found.draws, seed=problem.claim.seed)
+    return "undecided", _evidence(compiled, "draws", statement, {}, found.draws), None
 
 
 def _noisy_survivor(
-    problem: CompiledClaim, found: statistics.Estimate, proved: bool, looked_at: int
+    compiled: CompiledClaim, found: statistics.Estimate, proved: bool, looked_at: int
 ) -> Decision:
-    numbers = {
-        "left": _finite(found.left),
-        "right": _finite(found.right),
-        "gap": found.gap,
-        "half_width": found.error,
-    }
+    sides = f"{found.left:.4g} against {found.right:.4g}"
+    tightest = f"in the tightest of {looked_at} cases"
     if proved:
-        statement = (
-            f"Enclosed cell by cell over the noisy direction: {found.left:.4g} against "
-            f"{found.right:.4g} in the tightest of {looked_at} cases."
-        )
-        return (
-            "proved",
-            Evidence(method="certified quadrature", statement=statement, numbers=numbers),
-            None,
-        )
+        statement = f"Enclosed cell by cell over the noisy direction: {sides} {tightest}."
+        numbers = _noise_numbers(found)
+        evidence = Evidence(method="certified quadrature", statement=statement, numbers=numbers)
+        return "proved", evidence, None
     if not found.clear or not found.holds:
         statement = (
             f"The interval of confidence ({found.gap:.3g} ± {found.error:.3g} from "
             "holding) does not clear the bound; more draws may."
         )
-        return (
-            "undecided",
-            Evidence(
-                method="draws",
-                statement=statement,
-                numbers=numbers,
-                draws=found.draws,
-                seed=problem.claim.seed,
-            ),
-            None,
-        )
+        evidence = _evidence(compiled, "draws", statement, _noise_numbers(found), found.draws)
+        return "undecided", evidence, None
     way = "quadrature nodes" if found.directions == 1 else "draws"
-    statement = (
-        f"{found.left:.4g} against {found.right:.4g} with {found.draws} {way} in the "
-        f"tightest of {looked_at} cases; the 99 % interval clears the bound."
-    )
-    return (
-        "supported",
-        Evidence(
-            method=way,
-            statement=statement,
-            numbers=numbers,
-            draws=found.draws,
-            seed=problem.claim.seed,
-        ),
-        None,
-    )
+    statement = f"{sides} with {found.draws} {way} {tightest}; the 99 % interval clears the bound."
+    evidence = _evidence(compiled, way, statement, _noise_numbers(found), found.draws)
+    return "supported", evidence, None
 
 
 def _refuted_noisy(
-    problem: CompiledClaim, case: Case, found: statistics.Estimate, *, certain: bool
+    compiled: CompiledClaim, case: Case, found: statistics.Estimate, *, certain: bool
 ) -> Decision:
-    counterexample = describe(problem, case, found)
-    if problem.statistical:
-        statement = counterexample.statement
-        method = (
-            "certified quadrature"
-            if certain
-            else ("quadrature" if found.directions == 1 else "draws")
-        )
-    else:
-        _, share = statistics.share_failing(problem, case)
-        statement = f"{counterexample.statement} It fails in {share:.1%} of the draws."
-        method = "quadrature" if found.directions == 1 else "draws"
-    return (
-        "refuted",
-        Evidence(
-            method=method,
-            statement=statement,
-            numbers={
-                "left": _finite(found.left),
-                "right": _finite(found.right),
-                "gap": found.gap,
-                "half_width": found.error,
-            },
-            draws=found.draws,
-            seed=problem.claim.seed,
-        ),
-        counterexample,
-    )
+    counterexample = describe(compiled, case, found)
+    statement = counterexample.statement
+    method = "quadrature" if found.directions == 1 else "draws"
+    if certain:
+        method = "certified quadrature"
+    if not compiled.statistical:
+        _, share = statistics.share_failing(compiled, case)
+        statement += f" It fails in {share:.1%} of the draws."
+    evidence = _evidence(compiled, method, statement, _noise_numbers(found), found.draws)
+    return "refuted", evidence, counterexample
 
 
-def _at_the_end(problem: CompiledClaim, case: Case, scale: float = NOISY_SCALES[0]) -> Case:
-    ends = dict.fromkeys(problem.large, scale)
-    return case.with_scalars(**ends, **vanishing(problem, scale if problem.large else 1.0))
+def _noise_numbers(found: statistics.Estimate) -> dict[str, Any]:
+    sides = {"left": found.left, "right": found.right}
+    finite = {name: value if np.isfinite(value) else None for name, value in sides.items()}
+    return {**finite, "gap": found.gap, "half_width": found.error}
 
 
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+def _at_the_end(compiled: CompiledClaim, case: Case, scale: float = NOISY_SCALES[0]) -> Case:
+    ends = dict.fromkeys(compiled.large, scale)
+    return case.with_scalars(**ends, **vanishing(compiled, scale if compiled.large else 1.0))
+
+
+WAYS: tuple[Callable[[CompiledClaim, float], Decision | None], ...] = (
+    _by_theorem,
+    _by_algebra,
+    _by_draws,
+    _by_search,
+)
+"""How claims are decided, in this order; the first that decides a claim has the last word."""
 
 
 @cache

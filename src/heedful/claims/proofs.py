@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -46,17 +47,19 @@ if TYPE_CHECKING:
 PRECISIONS = (128, 512, 4096)
 """Bits tried in turn; a weight such as exp(−1000) needs the last."""
 MOST_BOXES = 4000
+NOT_ENCLOSED = (NotEnclosed, ZeroDivisionError, ValueError, OverflowError)
+"""What ball arithmetic raises where it cannot enclose a value."""
 
 
-def exact_truth(problem: CompiledClaim, case: Case) -> bool | None:
+def exact_truth(compiled: CompiledClaim, case: Case) -> bool | None:
     """Return whether a claim holds in one case, with certainty, or None."""
     for bits in PRECISIONS:
-        with _precision(bits):
+        with ctx.workprec(bits):
             try:
                 scalars = {name: decimal(value) for name, value in case.scalars.items()}
-                world = ball_world(problem, scalars, case.arrays, case.scalars)
-                answer = BallEvaluator(world).truth(problem.statement)
-            except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
+                world = ball_world(compiled, scalars, case.arrays, case.scalars)
+                answer = BallEvaluator(world).truth(compiled.statement)
+            except NOT_ENCLOSED:
                 return None
         if answer is not None:
             return answer
@@ -68,65 +71,56 @@ def decimal(value: float) -> Ball:
     return Ball.exact(Fraction(repr(float(value))))
 
 
-def proved_from(problem: CompiledClaim, case: Case, beta_0: float) -> bool:
+def proved_from(compiled: CompiledClaim, case: Case, beta_0: float) -> bool:
     """Tell whether a claim is proved for every value of its large symbol from β₀ on."""
-    (symbol,) = problem.large
-    with _precision(PRECISIONS[0]):
-        try:
-            if _along(problem, case, symbol, beta_0, None) is True:
-                return True
-            # Everything beyond a point at once, and the stretch before it piece by piece.
-            far = max(2.0 * beta_0, beta_0 + 20.0)
-            return _along(problem, case, symbol, far, None) is True and _piecewise(
-                problem, case, symbol, beta_0, far
-            )
-        except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
-            return False
+    with ctx.workprec(PRECISIONS[0]), suppress(*NOT_ENCLOSED):
+        (symbol,) = compiled.large
+        if _along(compiled, case, symbol, beta_0, None) is True:
+            return True
+        # Everything beyond a point at once, and the stretch before it piece by piece.
+        far = max(2.0 * beta_0, beta_0 + 20.0)
+        return _along(compiled, case, symbol, far, None) is True and _piecewise(
+            compiled, case, symbol, beta_0, far
+        )
+    return False
 
 
-def disproved_from(problem: CompiledClaim, case: Case, beta_0: float) -> bool:
+def disproved_from(compiled: CompiledClaim, case: Case, beta_0: float) -> bool:
     """Tell whether a claim is proved to FAIL for every value of its large symbol from β₀ on."""
-    (symbol,) = problem.large
-    with _precision(PRECISIONS[0]):
-        try:
-            return _along(problem, case, symbol, beta_0, None) is False
-        except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
-            return False
+    with ctx.workprec(PRECISIONS[0]), suppress(*NOT_ENCLOSED):
+        (symbol,) = compiled.large
+        return _along(compiled, case, symbol, beta_0, None) is False
+    return False
 
 
 def proved_on_ranges(
-    problem: CompiledClaim,
+    compiled: CompiledClaim,
     case: Case,
     ranges: Mapping[str, tuple[float, float]],
     seconds: float = 3.0,
 ) -> bool:
     """Tell whether a claim is proved for every value of its interval symbols."""
-    with _precision(PRECISIONS[0]):
-        try:
-            if len(ranges) == 1:
-                ((symbol, (low, high)),) = ranges.items()
-                return _piecewise(problem, case, symbol, low, high)
-            return _proved_on_box(problem, case, dict(ranges), time.perf_counter() + seconds)
-        except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
-            return False
+    with ctx.workprec(PRECISIONS[0]), suppress(*NOT_ENCLOSED):
+        if len(ranges) == 1:
+            ((symbol, (low, high)),) = ranges.items()
+            return _piecewise(compiled, case, symbol, low, high)
+        return _proved_on_box(compiled, case, dict(ranges), time.perf_counter() + seconds)
+    return False
 
 
-def limit_weights(problem: CompiledClaim, case: Case) -> list[float] | None:
+def limit_weights(compiled: CompiledClaim, case: Case) -> list[float] | None:
     """Return the coefficients of c on the values as the large symbol grows without bound."""
-    (symbol,) = problem.large
-    with _precision(PRECISIONS[0]):
-        try:
-            world = _lettered(problem, case, symbol, 1e6, None)
-            output = world.symbols.get("c")
-            if output is None or not output.formal:
-                return None
-            return [float(entry.flat().mid()) for entry in output.entries]
-        except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
+    with ctx.workprec(PRECISIONS[0]), suppress(*NOT_ENCLOSED):
+        (symbol,) = compiled.large
+        output = _lettered(compiled, case, symbol, 1e6, None).symbols.get("c")
+        if output is None or not output.formal:
             return None
+        return [float(entry.flat().mid()) for entry in output.entries]
+    return None
 
 
 def ball_world(
-    problem: CompiledClaim,
+    compiled: CompiledClaim,
     scalars: Mapping[str, Ball],
     arrays: Mapping[str, Any],
     numbers: Mapping[str, float],
@@ -134,7 +128,7 @@ def ball_world(
     keys: Enclosure | None = None,
 ) -> BallWorld:
     """Build the world of a box of cases; `numbers` gives the sizes, `keys` replaces the keys."""
-    sizes = problem.sizes(numbers)
+    sizes = compiled.sizes(numbers)
     symbols = {name: Enclosure(ball, "scalar") for name, ball in scalars.items()}
     symbols.update({name: lift(np.asarray(array)) for name, array in arrays.items() if name != "k"})
     if "d" in sizes:
@@ -142,52 +136,54 @@ def ball_world(
         symbols.setdefault("I", identity(sizes["d"], sizes["d"]))
     world = BallWorld(
         symbols=symbols,
-        indices={name: place for place, name in enumerate(problem.members)},
-        tolerance=float(problem.claim.tolerance),
+        indices={name: place for place, name in enumerate(compiled.members)},
+        tolerance=float(compiled.claim.tolerance),
         width=sizes.get("d", 2),
-        base=float(problem.claim.positions.get("base", 10000.0)),
+        base=float(compiled.claim.positions.get("base", 10000.0)),
     )
-    if problem.claim.keys is not None:
-        world = _with_keys(problem, world, sizes, arrays, keys)
-    if problem.sequence:
-        world = _with_sequence(problem, world)
-    elif problem.claim.keys is not None:
-        world = _with_heads(problem, world)
-    for name, tree in problem.definitions.items():
+    if compiled.claim.keys is not None:
+        world = _with_keys(compiled, world, sizes, arrays, keys)
+    if compiled.sequence:
+        world = _with_sequence(compiled, world)
+    elif compiled.claim.keys is not None:
+        world = _with_heads(compiled, world)
+    for name, tree in compiled.definitions.items():
         made = BallEvaluator(world).value(tree)
         world = replace(world, symbols={**world.symbols, name: made})
     return world
 
 
 def _with_keys(
-    problem: CompiledClaim,
+    compiled: CompiledClaim,
     world: BallWorld,
     sizes: Mapping[str, int],
     arrays: Mapping[str, Any],
     keys: Enclosure | None,
 ) -> BallWorld:
     families = dict(world.families)
-    if problem.key_rows:
+    if compiled.key_rows:
         evaluator = BallEvaluator(world)
-        rows = Enclosure([list(evaluator.value(row).entries) for row in problem.key_rows], "matrix")
+        rows = Enclosure(
+            [list(evaluator.value(row).entries) for row in compiled.key_rows], "matrix"
+        )
         families["k"] = rows
-    elif problem.claim.keys in ("unit", "any"):
+    elif compiled.claim.keys in ("unit", "any"):
         families["k"] = lift(np.asarray(arrays["k"]))
     else:
         families["k"] = identity(sizes["n"], sizes["d"])
-    if problem.claim.keys == "gaussian":
+    if compiled.claim.keys == "gaussian":
         families["mu"] = families["k"]
         if keys is None:
             raise NotEnclosed("random keys")
     if keys is not None:
         families["k"] = keys
     count = len(families["k"].entries)
-    if problem.value_rows:
+    if compiled.value_rows:
         evaluator = BallEvaluator(replace(world, families=families))
         families["v"] = Enclosure(
-            [list(evaluator.value(row).entries) for row in problem.value_rows], "matrix"
+            [list(evaluator.value(row).entries) for row in compiled.value_rows], "matrix"
         )
-    elif problem.claim.values == "keys":
+    elif compiled.claim.values == "keys":
         families["v"] = families["k"]
     else:
         families["v"] = identity(count, count, formal=True)
@@ -198,21 +194,21 @@ def _with_keys(
         world,
         families=families,
         symbols=symbols,
-        scale=_scale(problem, len(families["k"].entries[0])),
+        scale=_scale(compiled, len(families["k"].entries[0])),
     )
 
 
-def _scale(problem: CompiledClaim, dimension: int) -> Ball:
-    if problem.claim.scale == "sqrt_d":
+def _scale(compiled: CompiledClaim, dimension: int) -> Ball:
+    if compiled.claim.scale == "sqrt_d":
         return Ball(arb(1) / arb(dimension).sqrt())
-    return decimal(float(problem.claim.scale))
+    return decimal(float(compiled.claim.scale))
 
 
-def _with_heads(problem: CompiledClaim, world: BallWorld) -> BallWorld:
-    if not problem.heads:
+def _with_heads(compiled: CompiledClaim, world: BallWorld) -> BallWorld:
+    if not compiled.heads:
         return world
     evaluator = BallEvaluator(world)
-    queries = [evaluator.value(tree) for tree in problem.heads]
+    queries = [evaluator.value(tree) for tree in compiled.heads]
     alphas = [evaluator.apply("weights", query) for query in queries]
     outputs = [read_in_balls(evaluator, alpha) for alpha in alphas]
     share = (
@@ -234,14 +230,14 @@ def _with_heads(problem: CompiledClaim, world: BallWorld) -> BallWorld:
     return replace(world, symbols=symbols, families=families)
 
 
-def _with_sequence(problem: CompiledClaim, world: BallWorld) -> BallWorld:
+def _with_sequence(compiled: CompiledClaim, world: BallWorld) -> BallWorld:
     evaluator = BallEvaluator(world)
-    x = Enclosure([list(evaluator.value(row).entries) for row in problem.sequence], "matrix")
+    x = Enclosure([list(evaluator.value(row).entries) for row in compiled.sequence], "matrix")
     families = {**world.families, "x": x}
     for name, family in (("K", "k"), ("Q", "q"), ("V", "v")):
-        tree = problem.matrices.get(name)
+        tree = compiled.matrices.get(name)
         families[family] = x if tree is None else multiply(x, transpose(evaluator.value(tree)))
-    world = replace(world, families=families, scale=_scale(problem, len(x.entries[0])))
+    world = replace(world, families=families, scale=_scale(compiled, len(x.entries[0])))
     inner = BallEvaluator(world)
     rows = [
         inner.apply("weights", Enclosure(query, "vector")).entries
@@ -253,28 +249,28 @@ def _with_sequence(problem: CompiledClaim, world: BallWorld) -> BallWorld:
 
 
 def _lettered(
-    problem: CompiledClaim, case: Case, symbol: str, low: float, high: float | None
+    compiled: CompiledClaim, case: Case, symbol: str, low: float, high: float | None
 ) -> BallWorld:
     """Return the world in which one symbol stays a letter that runs over a span."""
     scalars = {name: decimal(value) for name, value in case.scalars.items()}
     scalars[symbol] = Ball.letter(Span.of(low, high))
     numbers = {name: value for name, value in case.scalars.items() if name != symbol}
-    return ball_world(problem, scalars, case.arrays, numbers)
+    return ball_world(compiled, scalars, case.arrays, numbers)
 
 
 def _along(
-    problem: CompiledClaim, case: Case, symbol: str, low: float, high: float | None
+    compiled: CompiledClaim, case: Case, symbol: str, low: float, high: float | None
 ) -> bool | None:
-    return BallEvaluator(_lettered(problem, case, symbol, low, high)).truth(problem.statement)
+    return BallEvaluator(_lettered(compiled, case, symbol, low, high)).truth(compiled.statement)
 
 
-def _piecewise(problem: CompiledClaim, case: Case, symbol: str, low: float, high: float) -> bool:
+def _piecewise(compiled: CompiledClaim, case: Case, symbol: str, low: float, high: float) -> bool:
     pieces = [(low, high)]
     for _ in range(MOST_BOXES):
         if not pieces:
             return True
         first, last = pieces.pop()
-        answer = _along(problem, case, symbol, first, last)
+        answer = _along(compiled, case, symbol, first, last)
         if answer is False or last - first < 1e-7 * max(1.0, abs(last)):
             return answer is True and not pieces
         if answer is None:
@@ -284,7 +280,7 @@ def _piecewise(problem: CompiledClaim, case: Case, symbol: str, low: float, high
 
 
 def _proved_on_box(
-    problem: CompiledClaim, case: Case, ranges: dict[str, tuple[float, float]], deadline: float
+    compiled: CompiledClaim, case: Case, ranges: dict[str, tuple[float, float]], deadline: float
 ) -> bool:
     boxes = [ranges]
     done = 0
@@ -297,8 +293,8 @@ def _proved_on_box(
         scalars.update({name: Ball.between(low, high) for name, (low, high) in box.items()})
         numbers = {name: value for name, value in case.scalars.items() if name not in box}
         try:
-            world = ball_world(problem, scalars, case.arrays, numbers)
-            answer = BallEvaluator(world).truth(problem.statement)
+            world = ball_world(compiled, scalars, case.arrays, numbers)
+            answer = BallEvaluator(world).truth(compiled.statement)
         except NotEnclosed:
             answer = None
         if answer is True:
@@ -310,20 +306,6 @@ def _proved_on_box(
         middle = (low + high) / 2
         boxes += [{**box, widest: (low, middle)}, {**box, widest: (middle, high)}]
     return True
-
-
-class _precision:  # noqa: N801 - reads as a verb: with _precision(128)
-    """Work with a number of bits inside this block."""
-
-    def __init__(self, bits: int) -> None:
-        self.bits = bits
-
-    def __enter__(self) -> None:
-        self.before = ctx.prec
-        ctx.prec = self.bits
-
-    def __exit__(self, *_: object) -> None:
-        ctx.prec = self.before
 
 
 # ---- how large is large: the bound β₀ from which a claim holds, and its formula ----
@@ -342,18 +324,18 @@ def rounded_up(bound: float) -> float:
     return math.ceil(bound * scale * (1 + 1e-12) + 1e-9) / scale
 
 
-def closed_form(problem: CompiledClaim, thresholds: Mapping[str, float]) -> str | None:
+def closed_form(compiled: CompiledClaim, thresholds: Mapping[str, float]) -> str | None:
     """Return the formula of β₀ over n if that of m equal keys of n fits every case.
 
     For orthonormal keys and a query β·(sum of m keys), the error is (n−m)/(m e^β + n−m), so
     β₀ = ln((n−m)(1−ε)/(mε)).
     """
-    tolerance = _tolerance(problem)
-    if problem.claim.keys != "orthonormal" or tolerance is None:
+    tolerance = _tolerance(compiled)
+    if compiled.claim.keys != "orthonormal" or tolerance is None:
         return None
     for m in (1, 2, 3, 4, 5, 8):
         if all(_fits(label, bound, m, tolerance) for label, bound in thresholds.items()):
-            symbol = problem.large[0]
+            symbol = compiled.large[0]
             below = "ε" if m == 1 else f"({m} ε)"
             head = f"{symbol}₀ = ln((n − {m})(1 − ε)/{below})"
             return f"{head} with ε = {tolerance:g}"
@@ -373,10 +355,10 @@ def _fits(label: str, bound: float, m: int, tolerance: float) -> bool:
     return abs(max(wanted, 0.0) - bound) <= 2e-3 * max(1.0, wanted)
 
 
-def _tolerance(problem: CompiledClaim) -> float | None:
+def _tolerance(compiled: CompiledClaim) -> float | None:
     found: list[Expression | None] = [
         node.within
-        for tree in problem.expectations
+        for tree in compiled.expectations
         for node in walk(tree)
         if isinstance(node, Compare) and node.operator == "~"
     ]
@@ -384,23 +366,23 @@ def _tolerance(problem: CompiledClaim) -> float | None:
         return None
     within = found[0]
     if within is None:
-        return float(problem.claim.tolerance)
+        return float(compiled.claim.tolerance)
     return float(within.value) if isinstance(within, Number) else None
 
 
 # ---- proofs that need an idea rather than a computation ----
 
 
-def prove_uniqueness(problem: CompiledClaim) -> tuple[str, ...] | None:
+def prove_uniqueness(compiled: CompiledClaim) -> tuple[str, ...] | None:
     """Return the proof that no two positions share a sinusoidal embedding, if that is the claim."""
-    if problem.claim.positions.get("kind", "sinusoidal") != "sinusoidal":
+    if compiled.claim.positions.get("kind", "sinusoidal") != "sinusoidal":
         return None
-    if len(problem.expectations) != 1 or not _says_unique(problem.expectations[0]):
+    if len(compiled.expectations) != 1 or not _says_unique(compiled.expectations[0]):
         return None
-    widths = problem.domains.get("d", Values((2.0,)))
+    widths = compiled.domains.get("d", Values((2.0,)))
     if not isinstance(widths, Values):
         return None
-    base = float(problem.claim.positions.get("base", 10000.0))
+    base = float(compiled.claim.positions.get("base", 10000.0))
     proof: tuple[str, ...] = ()
     for width in widths.numbers:
         found = uniqueness(int(width), base)

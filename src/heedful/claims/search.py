@@ -85,23 +85,23 @@ class Survey:
     """Whether every combination of the listed values was looked at."""
 
 
-def survey(problem: CompiledClaim, deadline: float) -> Survey:
+def survey(compiled: CompiledClaim, deadline: float) -> Survey:
     """Look at many cases, smallest first; stop at the first size at which some fail."""
     found = Survey()
-    rng = np.random.default_rng(problem.claim.seed)
+    rng = np.random.default_rng(compiled.claim.seed)
     failed_size: float | None = None
     combinations = set()
     no_value: NoValueError | None = None
     starts = Starts()
-    for case in all_cases(problem, rng):
+    for case in all_cases(compiled, rng):
         size = _size(case)
         if failed_size is not None and size > failed_size:
             break
         if found.looked_at >= MOST_EVALUATIONS or time.perf_counter() > deadline:
             break
-        combinations.add(_listed(problem, case))
+        combinations.add(_listed(compiled, case))
         try:
-            eventual, outcome, threshold = eventually(problem, case)
+            eventual, outcome, threshold = eventually(compiled, case)
         except TooFewKeysError:
             continue
         except NoValueError as error:
@@ -109,10 +109,10 @@ def survey(problem: CompiledClaim, deadline: float) -> Survey:
             continue
         found.looked_at += 1
         found.cases.append(case)
-        found.vacuous += _vacuous(problem, outcome.world)
+        found.vacuous += _vacuous(compiled, outcome.world)
         if threshold is not None:
             found.thresholds[_label(case)] = threshold
-        if outcome.holds is False and exact_truth(problem, eventual) is True:
+        if outcome.holds is False and exact_truth(compiled, eventual) is True:
             outcome = replace(outcome, holds=True)
         if outcome.holds is None:
             found.unsure += 1
@@ -124,13 +124,13 @@ def survey(problem: CompiledClaim, deadline: float) -> Survey:
                 found.close.append(eventual)
             starts.add(eventual, outcome)
     found.complete = len(combinations) == math.prod(
-        len(domain.numbers) for domain in problem.domains.values() if isinstance(domain, Values)
+        len(domain.numbers) for domain in compiled.domains.values() if isinstance(domain, Values)
     )
-    if not found.failures and not equations_only(problem):
+    if not found.failures and not equations_only(compiled):
         found.failures += [
             failure
-            for failure in starts.climbed(problem, deadline)
-            if exact_truth(problem, failure[0]) is not True
+            for failure in starts.climbed(compiled, deadline)
+            if exact_truth(compiled, failure[0]) is not True
         ]
     if not found.looked_at and no_value is not None:
         raise no_value
@@ -143,16 +143,16 @@ def survey(problem: CompiledClaim, deadline: float) -> Survey:
     return found
 
 
-def all_cases(problem: CompiledClaim, rng: np.random.Generator) -> Iterator[Case]:
+def all_cases(compiled: CompiledClaim, rng: np.random.Generator) -> Iterator[Case]:
     """Yield every case: sizes first, then examples of each array."""
-    for scalars in problem.scalar_cases(rng):
-        sizes = problem.sizes(scalars)
+    for scalars in compiled.scalar_cases(rng):
+        sizes = compiled.sizes(scalars)
         wanted = {
             name: domain
-            for name, domain in problem.domains.items()
+            for name, domain in compiled.domains.items()
             if isinstance(domain, Array) and not domain.random
         }
-        if problem.claim.keys in ("unit", "any"):
+        if compiled.claim.keys in ("unit", "any"):
             wanted["k"] = Array("matrix", ("n", "d"))
         if not wanted:
             yield Case(dict(scalars), {})
@@ -163,26 +163,26 @@ def all_cases(problem: CompiledClaim, rng: np.random.Generator) -> Iterator[Case
         }
         for _ in range(ARRAY_EXAMPLES):
             arrays = {name: next(source) for name, source in examples.items()}
-            if problem.claim.keys == "unit":
+            if compiled.claim.keys == "unit":
                 arrays["k"] = _normalised(arrays["k"], rng)
             yield Case(dict(scalars), arrays)
 
 
-def eventually(problem: CompiledClaim, case: Case) -> tuple[Case, Outcome, float | None]:
+def eventually(compiled: CompiledClaim, case: Case) -> tuple[Case, Outcome, float | None]:
     """Judge a case; with a large (or small) symbol, at the end of its range.
 
     Returns the case in which it was judged, the outcome there, and from where on it holds.
     """
-    if not problem.large and not problem.small:
-        return case, outcome_of(problem, case), None
-    if not problem.large:
-        return *_as_it_vanishes(problem, case), None
-    symbol = problem.large[0]
+    if not compiled.large and not compiled.small:
+        return case, outcome_of(compiled, case), None
+    if not compiled.large:
+        return *_as_it_vanishes(compiled, case), None
+    symbol = compiled.large[0]
     holding: list[bool | None] = []
     outcomes = []
     for value in LARGE:
-        at = case.with_scalars(**vanishing(problem, value), **{symbol: value})
-        outcome = outcome_of(problem, at)
+        at = case.with_scalars(**vanishing(compiled, value), **{symbol: value})
+        outcome = outcome_of(compiled, at)
         outcomes.append((at, outcome))
         holding.append(outcome.holds)
     if holding[-1] is not True or holding[-2] is not True:
@@ -197,24 +197,24 @@ def eventually(problem: CompiledClaim, case: Case) -> tuple[Case, Outcome, float
         first -= 1
     at, outcome = outcomes[-1]
     low = LARGE[first - 1] if first else 0.0
-    small = case.with_scalars(**vanishing(problem, LARGE[first]))
-    threshold = _bisect(problem, small, symbol, low, LARGE[first])
+    small = case.with_scalars(**vanishing(compiled, LARGE[first]))
+    threshold = _bisect(compiled, small, symbol, low, LARGE[first])
     return at, outcome, threshold
 
 
-def vanishing(problem: CompiledClaim, scale: float = 1.0) -> dict[str, float]:
+def vanishing(compiled: CompiledClaim, scale: float = 1.0) -> dict[str, float]:
     """Return values of the small symbols: small even when multiplied by the large scale."""
-    return dict.fromkeys(problem.small, SMALL[-1] / max(1.0, scale))
+    return dict.fromkeys(compiled.small, SMALL[-1] / max(1.0, scale))
 
 
-def fails_for_good(problem: CompiledClaim, case: Case) -> bool:
+def fails_for_good(compiled: CompiledClaim, case: Case) -> bool:
     """Tell whether a claim about a large symbol fails at every scale tried, and no less so."""
-    symbol = problem.large[0]
-    scales = FARTHER if inexact(problem) else (*FARTHER, 1e6, 1e9, 1e12)
+    symbol = compiled.large[0]
+    scales = FARTHER if inexact(compiled) else (*FARTHER, 1e6, 1e9, 1e12)
     gaps = []
     for value in scales:
         outcome = outcome_of(
-            problem, case.with_scalars(**vanishing(problem, value), **{symbol: value})
+            compiled, case.with_scalars(**vanishing(compiled, value), **{symbol: value})
         )
         if outcome.holds is not False:
             return False
@@ -222,40 +222,40 @@ def fails_for_good(problem: CompiledClaim, case: Case) -> bool:
     return min(gaps) >= 0.99 * gaps[0]
 
 
-def holds_throughout(problem: CompiledClaim, cases: list[Case], rng: np.random.Generator) -> bool:
+def holds_throughout(compiled: CompiledClaim, cases: list[Case], rng: np.random.Generator) -> bool:
     """Tell whether a claim about a large symbol also holds between and far beyond the scales.
 
     A sine below its crest at nine scales, or a bound of 1e30, is not a claim that holds.
     """
-    symbol = problem.large[0]
+    symbol = compiled.large[0]
     chosen = cases[:: max(1, len(cases) // MOST_BETWEEN)]
     between = 10 ** rng.uniform(3, 4, size=BETWEEN // len(chosen))
-    scales = [*between] if inexact(problem) else [*between, *BEYOND]
+    scales = [*between] if inexact(compiled) else [*between, *BEYOND]
     for case in chosen:
         for value in scales:
-            at = case.with_scalars(**vanishing(problem, value), **{symbol: float(value)})
+            at = case.with_scalars(**vanishing(compiled, value), **{symbol: float(value)})
             try:
-                if outcome_of(problem, at).holds is False:
+                if outcome_of(compiled, at).holds is False:
                     return False
             except NoValueError:
                 break
     return True
 
 
-def inexact(problem: CompiledClaim) -> bool:
+def inexact(compiled: CompiledClaim) -> bool:
     """Tell whether an array meets its own definition only up to rounding, such as a unit vector."""
-    return problem.claim.keys == "unit" or any(
-        isinstance(domain, Array) and domain.kind in INEXACT for domain in problem.domains.values()
+    return compiled.claim.keys == "unit" or any(
+        isinstance(domain, Array) and domain.kind in INEXACT for domain in compiled.domains.values()
     )
 
 
-def _as_it_vanishes(problem: CompiledClaim, case: Case) -> tuple[Case, Outcome]:
+def _as_it_vanishes(compiled: CompiledClaim, case: Case) -> tuple[Case, Outcome]:
     """Judge a case with a small symbol; a failure that fades as it shrinks is none."""
-    last = case.with_scalars(**vanishing(problem))
-    outcome = outcome_of(problem, last)
+    last = case.with_scalars(**vanishing(compiled))
+    outcome = outcome_of(compiled, last)
     if outcome.holds is False:
-        further = case.with_scalars(**vanishing(problem, 1e6))
-        second = outcome_of(problem, further)
+        further = case.with_scalars(**vanishing(compiled, 1e6))
+        second = outcome_of(compiled, further)
         if second.holds is not False:
             return further, second
         if float(np.max(second.truth.gap)) < 0.99 * float(np.max(outcome.truth.gap)):
@@ -263,8 +263,8 @@ def _as_it_vanishes(problem: CompiledClaim, case: Case) -> tuple[Case, Outcome]:
     return last, outcome
 
 
-def _vacuous(problem: CompiledClaim, world: World) -> bool:
-    statement = problem.statement
+def _vacuous(compiled: CompiledClaim, world: World) -> bool:
+    statement = compiled.statement
     return (
         isinstance(statement, Logic)
         and statement.operator == "implies"
@@ -272,29 +272,31 @@ def _vacuous(problem: CompiledClaim, world: World) -> bool:
     )
 
 
-def _listed(problem: CompiledClaim, case: Case) -> tuple[float, ...]:
+def _listed(compiled: CompiledClaim, case: Case) -> tuple[float, ...]:
     return tuple(
-        case.scalars[name] for name, domain in problem.domains.items() if isinstance(domain, Values)
+        case.scalars[name]
+        for name, domain in compiled.domains.items()
+        if isinstance(domain, Values)
     )
 
 
-def outcome_of(problem: CompiledClaim, case: Case) -> Outcome:
+def outcome_of(compiled: CompiledClaim, case: Case) -> Outcome:
     """Judge one case without noise."""
-    world = build_world(problem, case.scalars, case.arrays)
-    truth = Evaluator(world).truth(problem.statement)
+    world = build_world(compiled, case.scalars, case.arrays)
+    truth = Evaluator(world).truth(compiled.statement)
     holds: bool | None = bool(np.all(truth.holds))
     gap = float(np.max(truth.gap))
-    if not holds and (gap < UNSURE or _delicate(problem.statement)):
-        holds = exact_truth(problem, case)
+    if not holds and (gap < UNSURE or _delicate(compiled.statement)):
+        holds = exact_truth(compiled, case)
         if holds is None and gap > UNSURE:
             holds = False
     return Outcome(holds, truth, world)
 
 
-def _bisect(problem: CompiledClaim, case: Case, symbol: str, low: float, high: float) -> float:
+def _bisect(compiled: CompiledClaim, case: Case, symbol: str, low: float, high: float) -> float:
     for _ in range(30):
         middle = (low + high) / 2
-        if outcome_of(problem, case.with_scalars(**{symbol: middle})).holds:
+        if outcome_of(compiled, case.with_scalars(**{symbol: middle})).holds:
             high = middle
         else:
             low = middle
@@ -343,34 +345,34 @@ class Starts:
         if sizes not in self.best or reached > self.best[sizes][0]:
             self.best[sizes] = reached, case, outcome
 
-    def climbed(self, problem: CompiledClaim, deadline: float) -> list[tuple[Case, Outcome]]:
+    def climbed(self, compiled: CompiledClaim, deadline: float) -> list[tuple[Case, Outcome]]:
         """Return the first failure that is found from the narrowest of them."""
         ranked = sorted(self.best.values(), key=lambda start: -start[0])
         for _, case, outcome in ranked[:MOST_STARTS]:
-            failure = climb(problem, case, outcome, deadline)
+            failure = climb(compiled, case, outcome, deadline)
             if failure is not None:
                 return [failure]
         return []
 
 
 def climb(
-    problem: CompiledClaim, case: Case, outcome: Outcome, deadline: float
+    compiled: CompiledClaim, case: Case, outcome: Outcome, deadline: float
 ) -> tuple[Case, Outcome] | None:
     """Return a failing case found by small changes of the arrays, or None."""
-    names = [name for name in case.arrays if _free(problem, name)]
-    if not names or problem.large or problem.small:
+    names = [name for name in case.arrays if _free(compiled, name)]
+    if not names or compiled.large or compiled.small:
         return None
-    rng = np.random.default_rng(problem.claim.seed)
+    rng = np.random.default_rng(compiled.claim.seed)
     best = narrowness(outcome)
     end = time.perf_counter() + CLIMBING_SHARE * max(0.0, deadline - time.perf_counter())
     for step in range(CLIMBING_STEPS):
         if time.perf_counter() > end:
             break
         name = names[step % len(names)]
-        array = _changed(problem, name, case.arrays, rng)
+        array = _changed(compiled, name, case.arrays, rng)
         candidate = Case(case.scalars, {**case.arrays, name: array})
         try:
-            tried = outcome_of(problem, candidate)
+            tried = outcome_of(compiled, candidate)
         except NoValueError:
             continue
         if tried.holds is False:
@@ -390,15 +392,15 @@ def narrowness(outcome: Outcome) -> float:
     return float(np.max(truth.gap)) / size if size > 0 else -math.inf
 
 
-def _free(problem: CompiledClaim, name: str) -> bool:
-    domain = problem.domains.get(name)
+def _free(compiled: CompiledClaim, name: str) -> bool:
+    domain = compiled.domains.get(name)
     return name == "k" or (
         isinstance(domain, Array) and domain.kind in ("vector", "matrix", "unit vector")
     )
 
 
 def _changed(
-    problem: CompiledClaim, name: str, arrays: Mapping[str, Any], rng: np.random.Generator
+    compiled: CompiledClaim, name: str, arrays: Mapping[str, Any], rng: np.random.Generator
 ) -> Any:
     array = np.array(arrays[name])
     kind = int(rng.integers(5))
@@ -416,8 +418,8 @@ def _changed(
     elif kind == 3:
         array = array + 0.3 * rng.standard_normal(array.shape)
     array = np.clip(array, -LARGEST_ENTRY, LARGEST_ENTRY)
-    domain = problem.domains.get(name)
-    if name == "k" and problem.claim.keys == "unit":
+    domain = compiled.domains.get(name)
+    if name == "k" and compiled.claim.keys == "unit":
         return _unit_rows(array)
     if isinstance(domain, Array) and domain.kind == "unit vector":
         return _unit_rows(array[None])[0]
@@ -433,13 +435,13 @@ def _unit_rows(rows: Any) -> Any:
 # ---- making a counterexample simple: fewest keys first, then the plainest numbers ----
 
 
-def shrink(problem: CompiledClaim, case: Case, outcome: Outcome) -> tuple[Case, Outcome]:
+def shrink(compiled: CompiledClaim, case: Case, outcome: Outcome) -> tuple[Case, Outcome]:
     """Return a failing case with simpler numbers, as long as it still fails."""
     trials = 0
     for _ in range(SHRINKING_ROUNDS):
         changed = False
         for name, array in list(case.arrays.items()):
-            if _special(problem, name):
+            if _special(compiled, name):
                 continue
             for simpler in _simpler(np.asarray(array)):
                 trials += 1
@@ -447,7 +449,7 @@ def shrink(problem: CompiledClaim, case: Case, outcome: Outcome) -> tuple[Case, 
                     return case, outcome
                 candidate = Case(case.scalars, {**case.arrays, name: simpler})
                 try:
-                    tried = outcome_of(problem, candidate)
+                    tried = outcome_of(compiled, candidate)
                 except FormulaError:
                     continue
                 if tried.holds is False:
@@ -458,10 +460,10 @@ def shrink(problem: CompiledClaim, case: Case, outcome: Outcome) -> tuple[Case, 
     return case, outcome
 
 
-def _special(problem: CompiledClaim, name: str) -> bool:
-    domain = problem.domains.get(name)
+def _special(compiled: CompiledClaim, name: str) -> bool:
+    domain = compiled.domains.get(name)
     special = isinstance(domain, Array) and domain.kind not in ("vector", "matrix")
-    return special or (name == "k" and problem.claim.keys == "unit")
+    return special or (name == "k" and compiled.claim.keys == "unit")
 
 
 def _simpler(array: Any) -> Any:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 from scipy.special import stdtrit
 
 from heedful.claims.balls import Ball, Enclosure, NotEnclosed, Span, flatten, lift
@@ -26,7 +26,7 @@ from heedful.claims.evaluate import Setting
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.language.tree import Call, Compare, Expression, Logic, Unary, walk
-from heedful.claims.proofs import PRECISIONS, _precision, ball_world, decimal
+from heedful.claims.proofs import PRECISIONS, ball_world, decimal
 from heedful.claims.values import Truth
 from heedful.claims.worlds import (
     QUADRATURE_NODES,
@@ -161,7 +161,7 @@ def enclosed(problem: CompiledClaim, case: Case) -> bool | None:
     if noise_directions(problem, case.scalars) != 1:
         return None
     for count in CELLS:
-        with _precision(PRECISIONS[0]):
+        with ctx.workprec(PRECISIONS[0]):
             try:
                 answer = _CellEvaluator(problem, case, count).truth(problem.statement)
             except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):

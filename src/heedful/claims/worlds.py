@@ -1,4 +1,4 @@
-"""Worlds: a problem with every symbol given a value, and its noise drawn."""
+"""Worlds: a compiled with every symbol given a value, and its noise drawn."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Noise:
 
 
 def build_world(
-    problem: CompiledClaim,
+    compiled: CompiledClaim,
     scalars: Mapping[str, float],
     arrays: Mapping[str, Any],
     *,
     noise: Noise | None = None,
 ) -> World:
     """Return the world of one case."""
-    claim = problem.claim
-    sizes = problem.sizes(scalars)
+    claim = compiled.claim
+    sizes = compiled.sizes(scalars)
     symbols = {name: scalar(value) for name, value in scalars.items()}
     symbols.update({name: constant(array) for name, array in arrays.items() if name != "k"})
     if "d" in sizes and "d" not in symbols:
@@ -52,7 +52,7 @@ def build_world(
         symbols.setdefault("I", Value(np.eye(sizes["d"])[None], "matrix"))
     world = World(
         symbols=symbols,
-        indices={name: place for place, name in enumerate(problem.members)},
+        indices={name: place for place, name in enumerate(compiled.members)},
         width=sizes.get("d", 2),
         base=float(claim.positions.get("base", 10000.0)),
         tolerance=float(claim.tolerance),
@@ -60,30 +60,30 @@ def build_world(
     )
     columns = 0
     if noise is not None:
-        world, columns = _random_symbols(problem, world, sizes, noise)
+        world, columns = _random_symbols(compiled, world, sizes, noise)
     if claim.keys is not None:
-        world = _with_keys(problem, world, sizes, arrays, noise, columns)
-    if problem.sequence:
-        world = _with_sequence(problem, world)
+        world = _with_keys(compiled, world, sizes, arrays, noise, columns)
+    if compiled.sequence:
+        world = _with_sequence(compiled, world)
     elif claim.keys is not None:
-        world = _with_heads(problem, _with_values(problem, world))
-    for name, tree in problem.definitions.items():
+        world = _with_heads(compiled, _with_values(compiled, world))
+    for name, tree in compiled.definitions.items():
         value = Evaluator(world).value(tree)
         world = replace(world, symbols={**world.symbols, name: value})
     return world
 
 
-def noise_directions(problem: CompiledClaim, scalars: Mapping[str, float]) -> int:
+def noise_directions(compiled: CompiledClaim, scalars: Mapping[str, float]) -> int:
     """Return how many independent normal coordinates a case needs."""
-    sizes = problem.sizes(scalars)
+    sizes = compiled.sizes(scalars)
     count = 0
-    for domain in problem.domains.values():
+    for domain in compiled.domains.values():
         if isinstance(domain, Array) and domain.random:
             count += int(np.prod([size_of(part, sizes) for part in domain.shape], initial=1))
-    if problem.claim.keys == "gaussian":
+    if compiled.claim.keys == "gaussian":
         most = count + sizes["n"] * sizes["d"]
-        probe = build_world(problem, scalars, {}, noise=Noise(np.zeros((1, most))))
-        count += sum(factor.shape[1] for factor in _factors(problem, probe))
+        probe = build_world(compiled, scalars, {}, noise=Noise(np.zeros((1, most))))
+        count += sum(factor.shape[1] for factor in _factors(compiled, probe))
     return count
 
 
@@ -102,11 +102,11 @@ def drawn_noise(directions: int, draws: int, rng: np.random.Generator) -> Noise:
 
 
 def _random_symbols(
-    problem: CompiledClaim, world: World, sizes: Mapping[str, int], noise: Noise
+    compiled: CompiledClaim, world: World, sizes: Mapping[str, int], noise: Noise
 ) -> tuple[World, int]:
     column = 0
     symbols = dict(world.symbols)
-    for name, domain in problem.domains.items():
+    for name, domain in compiled.domains.items():
         if isinstance(domain, Array) and domain.random:
             shape = tuple(size_of(part, sizes) for part in domain.shape)
             count = int(np.prod(shape, initial=1))
@@ -118,25 +118,25 @@ def _random_symbols(
 
 
 def _with_keys(
-    problem: CompiledClaim,
+    compiled: CompiledClaim,
     world: World,
     sizes: Mapping[str, int],
     arrays: Mapping[str, Any],
     noise: Noise | None,
     column: int,
 ) -> World:
-    kind = problem.claim.keys
-    if problem.key_rows:
-        rows = _stack(world, problem.key_rows)
+    kind = compiled.claim.keys
+    if compiled.key_rows:
+        rows = _stack(world, compiled.key_rows)
         symbols = {**world.symbols}
         symbols.setdefault("n", scalar(rows.shape[0]))
         symbols.setdefault("d", scalar(rows.shape[1]))
-        return _scaled(problem, replace(world, symbols=symbols), rows)
+        return _scaled(compiled, replace(world, symbols=symbols), rows)
     n, d = sizes["n"], sizes["d"]
-    if len(world.indices) > n and _needs_members(problem):
+    if len(world.indices) > n and _needs_members(compiled):
         raise TooFewKeysError(n, len(world.indices))
     if kind in ("unit", "any"):
-        return _scaled(problem, world, constant(arrays["k"]))
+        return _scaled(compiled, world, constant(arrays["k"]))
     if n > d:
         raise field_error(
             ("where",),
@@ -145,17 +145,17 @@ def _with_keys(
         )
     rows = constant(np.eye(n, d))
     if kind == "orthonormal":
-        return _scaled(problem, world, rows)
+        return _scaled(compiled, world, rows)
     world = replace(world, families={**world.families, "mu": rows})
     if noise is None:
         raise field_error(("keys",), "are Gaussian, but nothing is drawn")
     keys = np.broadcast_to(rows.array, (len(noise.coordinates), n, d)).copy()
-    for key, factor in enumerate(_factors(problem, world)):
+    for key, factor in enumerate(_factors(compiled, world)):
         width = factor.shape[1]
         block = noise.coordinates[:, column : column + width]
         keys[:, key] += block @ factor.T
         column += width
-    return _scaled(problem, world, Value(keys, "matrix"))
+    return _scaled(compiled, world, Value(keys, "matrix"))
 
 
 class TooFewKeysError(FormulaError):
@@ -170,19 +170,19 @@ class TooFewKeysError(FormulaError):
         )
 
 
-def _needs_members(problem: CompiledClaim) -> bool:
-    return not problem.sequence
+def _needs_members(compiled: CompiledClaim) -> bool:
+    return not compiled.sequence
 
 
-def _factors(problem: CompiledClaim, world: World) -> list[Any]:
+def _factors(compiled: CompiledClaim, world: World) -> list[Any]:
     """Return L_i with Σ_i = L_i L_iᵀ for every key, with no column where there is no noise."""
     means = world.families["mu"]
     n, d = means.shape
     factors = []
     for key in range(n):
         names = [name for name, place in world.indices.items() if place == key]
-        member = next((name for name in names if name in problem.covariance), "others")
-        tree = problem.covariance.get(member)
+        member = next((name for name in names if name in compiled.covariance), "others")
+        tree = compiled.covariance.get(member)
         if tree is None:
             factors.append(np.zeros((d, 0)))
             continue
@@ -218,28 +218,28 @@ def _factor(covariance: Value, d: int, member: str) -> Any:
     return directions[:, kept] * np.sqrt(sizes[kept])
 
 
-def _scaled(problem: CompiledClaim, world: World, rows: Value) -> World:
-    scale: Any = problem.claim.scale
+def _scaled(compiled: CompiledClaim, world: World, rows: Value) -> World:
+    scale: Any = compiled.claim.scale
     number = scale_of("sqrt_d" if scale == "sqrt_d" else float(scale), rows.shape[1])
     return replace(world, families={**world.families, "k": rows}, scale=number)
 
 
-def _with_values(problem: CompiledClaim, world: World) -> World:
+def _with_values(compiled: CompiledClaim, world: World) -> World:
     keys = world.families["k"]
-    if problem.value_rows:
-        values = _stack(world, problem.value_rows)
-    elif problem.claim.values == "keys":
+    if compiled.value_rows:
+        values = _stack(world, compiled.value_rows)
+    elif compiled.claim.values == "keys":
         values = keys
     else:
         values = Value(np.eye(keys.shape[0])[None], "matrix", formal=True)
     return replace(world, families={**world.families, "v": values})
 
 
-def _with_heads(problem: CompiledClaim, world: World) -> World:
-    if not problem.heads:
+def _with_heads(compiled: CompiledClaim, world: World) -> World:
+    if not compiled.heads:
         return world
     evaluator = Evaluator(world)
-    queries = [evaluator.value(tree) for tree in problem.heads]
+    queries = [evaluator.value(tree) for tree in compiled.heads]
     alphas = [evaluator.apply("weights", query) for query in queries]
     outputs = [evaluator.apply("attention", query) for query in queries]
     count = len(queries)
@@ -259,16 +259,16 @@ def _with_heads(problem: CompiledClaim, world: World) -> World:
     return replace(world, families=families, symbols=symbols)
 
 
-def _with_sequence(problem: CompiledClaim, world: World) -> World:
-    x = _stack(world, problem.sequence)
+def _with_sequence(compiled: CompiledClaim, world: World) -> World:
+    x = _stack(world, compiled.sequence)
     families = {**world.families, "x": x}
     for name, family in (("K", "k"), ("Q", "q"), ("V", "v")):
-        if name in problem.matrices:
-            matrix = Evaluator(world).value(problem.matrices[name])
+        if name in compiled.matrices:
+            matrix = Evaluator(world).value(compiled.matrices[name])
             families[family] = multiply(x, transpose(matrix))
         else:
             families[family] = x
-    scale: Any = problem.claim.scale
+    scale: Any = compiled.claim.scale
     number = scale_of("sqrt_d" if scale == "sqrt_d" else float(scale), x.shape[1])
     logits = multiply(multiply(scalar(number), families["q"]), transpose(families["k"]))
     alpha = Evaluator(world).apply("softmax", logits)

@@ -7,6 +7,7 @@ where = { n = [2, 3] }
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -25,7 +26,6 @@ SETTING = (
 """The fields that say what a claim is about, rather than what it says or how it is judged."""
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def toml_lines(values: Mapping[str, Any]) -> str:
@@ -67,7 +67,8 @@ def toml_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return '"' + "".join(_character(character) for character in value) + '"'
+        # A string of JSON is one of TOML, except that TOML also escapes the character DEL.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float | Fraction):
@@ -89,14 +90,6 @@ def toml_value(value: Any) -> str:
 
 def _key(name: str) -> str:
     return name if _BARE.fullmatch(name) and name.isascii() else toml_value(name)
-
-
-def _character(character: str) -> str:
-    if character in _ESCAPED:
-        return _ESCAPED[character]
-    if ord(character) < 0x20 or ord(character) == 0x7F:
-        return f"\\u{ord(character):04X}"
-    return character
 
 
 def with_changes(text: str, identifier: str, changes: Mapping[str, Any]) -> str:
