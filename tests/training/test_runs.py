@@ -36,10 +36,10 @@ run_study(study_settings({"sizes": (40,), "sentences": 4, "development": 4, "eva
 """
 KNOWLEDGE = """
 from heedful.studies.knowledge.plans import plan_for
-from heedful.studies.knowledge.study import knowledge_study
+from heedful.studies.knowledge.knowledge_study import study_knowledge
 from dataclasses import replace
 corpus, plan = plan_for(quick=True, changes={"steps": STEPS})
-knowledge_study(corpus, replace(plan, processes=1, storage=None), FOLDER)
+study_knowledge(corpus, replace(plan, processes=1, storage=None), FOLDER)
 """
 HEADS = """
 from heedful.studies.heads.small_models import QUICK, base_run

@@ -172,7 +172,7 @@ def _knowledge(bench: Bench, step: Step) -> PartRecord:
 
 
 def _heads(bench: Bench, step: Step) -> PartRecord:
-    from heedful.cli.study_heads import LAB_OPTIONS, lab_study
+    from heedful.studies.heads import LAB_OPTIONS, lab_study
     from heedful.views.heads import heads_section
     from heedful.views.report import PartRecord
 

@@ -1,19 +1,22 @@
-"""`heed study`: recipes that end in one record and one section of the report.
-
-Each study is a verb of its own, in a file of its own: to add one, write `study_NAME.py` and add
-its line to STUDIES.
-"""
+"""`heed study`: recipes that end in one record and one section of the report."""
 
 from __future__ import annotations
 
-from cyclopts import App
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
-STUDIES = (
-    ("translation", "French to English: from scratch against pretrained."),
-    ("knowledge", "What a model learned, what it guesses, and what it makes up."),
-    ("heads", "What the heads of a trained model do, and whether the reasoning fits."),
-)
-"""Name and purpose; NAME is the function `NAME` of `study_NAME.py`."""
+from cyclopts import App, Parameter
+
+from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
+from heedful.cli.study_translation import prepare_folder
+from heedful.errors import InputError, RunError
+from heedful.progress import meter
+
+if TYPE_CHECKING:
+    from heedful.studies.knowledge.findings import KnowledgeStudy
+
+REPORT = "report.html"
 
 app = App(
     name="study",
@@ -21,5 +24,214 @@ app = App(
     help_format="plaintext",
     result_action="return_value",
 )
-for _name, _purpose in STUDIES:
-    app.command(f"heedful.cli.study_{_name}:{_name}", name=_name, help=_purpose)
+app.command(
+    "heedful.cli.study_translation:translation",
+    name="translation",
+    help="French to English: from scratch against pretrained.",
+)
+
+
+@app.command(help="What a model learned, what it guesses, and what it makes up.")
+def knowledge(
+    *,
+    pretrain: Annotated[
+        Path | None, Parameter(help="Text to learn from, a document a line. [default: embedded]")
+    ] = None,
+    train: Annotated[
+        Path | None, Parameter(help="Questions for fine-tuning: question TAB answer.")
+    ] = None,
+    dev: Annotated[Path | None, Parameter(help="Questions that are asked, alike.")] = None,
+    recipe: Annotated[
+        Literal["ours", "cues", "course"],
+        Parameter(
+            help="How files are learned: with questions that a reader writes from the text, "
+            "without them, or as the course does."
+        ),
+    ] = "ours",
+    objective: Annotated[
+        Literal["spans", "next"] | None,
+        Parameter(help="Pretrain on corrupted spans, or on the next token. [default: spans]"),
+    ] = None,
+    minutes: Annotated[float | None, Parameter(help="Time for each pretraining, about.")] = None,
+    steps: Annotated[int | None, Parameter(help="Steps of each pretraining.")] = None,
+    seeds: Annotated[int | None, Parameter(help="Decoders for each arm.")] = None,
+    error_rate: Annotated[
+        float, Parameter(help="Share of wrong answers that is allowed before it says nothing.")
+    ] = 0.1,
+    output: Annotated[Path, Parameter(help="Folder of the study.")] = Path("study-knowledge"),
+    seed: Annotated[int, Parameter(help="Decides people, weights and order.")] = 0,
+    quick: Annotated[
+        bool, Parameter(help="Only try the machinery, in seconds; the figures say nothing.")
+    ] = False,
+    json: JsonFlag = False,
+) -> int:
+    """Pretrain, fine-tune and ask: is an answer retrieved, guessed from the name, or made up?
+
+    Without files it takes the biographies that come with Heedful. An interrupted study goes on
+    when the same command is given again. Afterwards `heed ask FOLDER` asks its model.
+
+    Examples:
+
+        heed study knowledge
+        heed study knowledge --quick --json
+        heed study knowledge --pretrain wiki.txt --train birth_places_train.tsv --dev birth_dev.tsv
+        heed study knowledge --objective next --output study-next
+    """
+    _check_knowledge(pretrain, train, dev, minutes, steps, seeds, error_rate, seed)
+    prepare_folder(output)
+    from heedful.studies.knowledge.findings import RECORD
+    from heedful.studies.knowledge.knowledge_study import study_knowledge
+    from heedful.studies.knowledge.plans import plan_for
+    from heedful.views.knowledge import knowledge_blocks
+
+    files = None if pretrain is None or train is None or dev is None else (pretrain, train, dev)
+    corpus, plan = plan_for(
+        files,
+        recipe=recipe,
+        quick=quick,
+        seed=seed,
+        changes={
+            "objective": objective,
+            "minutes": minutes,
+            "steps": steps,
+            "seeds": seeds,
+            "wanted_error": error_rate,
+        },
+    )
+    with meter("knowledge: pretrain, fine-tune, ask") as step:
+        record = study_knowledge(corpus, plan, output, step)
+    _write_page(record, output)
+    show(record, knowledge_blocks, json=json)
+    if not json:
+        print(f"The report is at {output / REPORT}, the record at {output / RECORD}")
+        print(f'Ask its model: heed ask {output} "Where was … born?"')
+    return 0
+
+
+def _check_knowledge(
+    pretrain: Path | None,
+    train: Path | None,
+    dev: Path | None,
+    minutes: float | None,
+    steps: int | None,
+    seeds: int | None,
+    error_rate: float,
+    seed: int,
+) -> None:
+    files = {"--pretrain": pretrain, "--train": train, "--dev": dev}
+    given = [name for name, path in files.items() if path is not None]
+    if given and len(given) < len(files):
+        missing = next(name for name in files if name not in given)
+        raise InputError(
+            missing,
+            f"is missing beside {given[0]}",
+            expected="the three files belong together",
+            way_out="give all of them, or none for the embedded biographies",
+        )
+    for name, value in (("--minutes", minutes), ("--steps", steps), ("--seeds", seeds)):
+        if value is not None and not 0 < value <= 10_000_000:
+            raise InputError(name, f"is {value}", expected="a positive number was expected")
+    if minutes is not None and steps is not None:
+        raise InputError("--minutes", "was given together with --steps", way_out="use one of them")
+    if not 0.0 <= error_rate < 1.0:
+        raise InputError("--error-rate", f"is {error_rate}", expected="a share from 0 to below 1")
+    if not 0 <= seed < 2**31:
+        raise InputError("--seed", f"is {seed}", expected="0 to 2³¹ − 1")
+
+
+def _write_page(record: KnowledgeStudy, output: Path) -> None:
+    """Write a page with the section of the study alone."""
+    from heedful.views.knowledge import knowledge_section
+    from heedful.views.report import PartRecord, write_report
+
+    section = knowledge_section(record, 60.0 * record.minutes, folder=str(output))
+    try:
+        write_report(output, [PartRecord.of(section, record)])
+    except OSError as error:
+        raise RunError(
+            str(output), f"could not be written ({error.strerror})", way_out="make room"
+        ) from None
+
+
+@app.command(help="What the heads of a trained model do, and whether the reasoning fits.")
+def heads(
+    model: Annotated[
+        str, Parameter(help="A run, a model folder, a .gguf or llama2.c file, or a name.")
+    ],
+    *,
+    text: Annotated[
+        Path | None,
+        Parameter(help="What the model reads. [default: texts held out from its training]"),
+    ] = None,
+    tokens: Annotated[int, Parameter(help="Tokens in a row of running text.")] = 256,
+    rows: Annotated[int, Parameter(help="Rows of running text.")] = 4,
+    train: Annotated[
+        bool,
+        Parameter(
+            negative="--no-train",
+            help="Also train small models, for the questions that one model cannot answer.",
+        ),
+    ] = True,
+    seeds: Annotated[
+        int | None, Parameter(help="Trainings of each small model. [default: 5; quick: 3]")
+    ] = None,
+    steps: Annotated[
+        int | None, Parameter(help="Steps of each training. [default: 500; quick: 200]")
+    ] = None,
+    quick: Annotated[
+        bool, Parameter(negative="", help="Fewer trainings and measurements: about a minute.")
+    ] = False,
+    figure: FigurePath = None,
+    json: JsonFlag = False,
+) -> int:
+    """Study the heads of a trained model with the mathematics of one query and a few keys.
+
+    What each head does (copies, averages, reads diffusely; looks for the previous token, the
+    first, an earlier copy, what followed it, or the source of a translation); how norms of keys
+    vary and what that moves; how robust heads and layers are; what the model knows about order;
+    which tokens it can never predict. Small models trained for the purpose answer what one model
+    cannot: does pre-norm make keys alike, do more heads reduce the variance?
+
+    Examples:
+
+        heed study heads runs/phrasebook
+        heed study heads smollm2 --text story.txt --no-train
+        heed study heads runs/phrasebook --quick --figure heads.svg
+        heed study heads my-model/ --json
+    """
+    from dataclasses import replace
+
+    from heedful.studies.heads import QUICK, QUICK_EFFORT, Amount, Effort, Plan, study_heads
+    from heedful.views.heads import heads_blocks, heads_map
+
+    check_figure_path(figure)
+    for name, value, least in (
+        ("--tokens", tokens, 8),
+        ("--rows", rows, 1),
+        ("--seeds", seeds, 2),
+        ("--steps", steps, 2),
+    ):
+        if value is not None and value < least:
+            raise InputError(name, f"is {value}", expected=f"at least {least} was expected")
+    plan = None
+    if train:
+        base = QUICK if quick else Plan()
+        plan = replace(
+            base,
+            workers=max(1, os.cpu_count() or 1),
+            seeds=base.seeds if seeds is None else seeds,
+            order_seeds=base.order_seeds if seeds is None else seeds,
+            steps=base.steps if steps is None else steps,
+        )
+    with meter("watching heads") as step:
+        record = study_heads(
+            model,
+            text=text,
+            amount=Amount(rows=rows, tokens=tokens),
+            plan=plan,
+            effort=QUICK_EFFORT if quick else Effort(),
+            progress=step,
+        )
+    show(record, heads_blocks, json=json)
+    draw(record, figure, heads_map)
+    return 0

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from heedful.stats import Estimate
     from heedful.studies.heads.behaviour import HeadBehaviour
     from heedful.studies.heads.comparisons import Finding, HeadCounts, PreNorm, Schemes
-    from heedful.studies.heads.heads_study import HeadsStudy, Trained
+    from heedful.studies.heads.heads_study import Comparisons, HeadsStudy
     from heedful.studies.heads.keys import Keys
     from heedful.studies.heads.predictable import Predictable, TokenName
     from heedful.studies.heads.robustness import HeadAblation, Robustness
@@ -230,7 +230,7 @@ def named_tokens(tokens: Sequence[TokenName], most: int = 20) -> str:
     return ", ".join(shown) + (", …" if len(tokens) > most else "")
 
 
-def trained_blocks(record: Trained) -> Iterator[Block]:
+def trained_blocks(record: Comparisons) -> Iterator[Block]:
     """Yield what the small models say."""
     yield _placements(record)
     yield _head_counts(record.heads)
@@ -238,7 +238,7 @@ def trained_blocks(record: Trained) -> Iterator[Block]:
     yield _verdicts((*record.norms.findings, *record.heads.findings, *record.positions.findings))
 
 
-def _placements(record: Trained) -> Table:
+def _placements(record: Comparisons) -> Table:
     grid = table(
         f"Where the norm stands ({record.trainings} models, {record.steps} steps each)",
         *("norm", "loss", "spread of key norms", "largest / smallest", "reading moved", "centred"),
@@ -387,7 +387,7 @@ def _lengths(robustness: Robustness) -> Group:
     )
 
 
-def _prenorm(record: Trained) -> Group:
+def _prenorm(record: Comparisons) -> Group:
     norms = record.norms
     return group(
         "A footnote tested: norms of keys with pre-norm",
@@ -405,7 +405,7 @@ def _prenorm(record: Trained) -> Group:
     )
 
 
-def _more_heads(record: Trained) -> Group:
+def _more_heads(record: Comparisons) -> Group:
     return group(
         "Do more heads reduce the variance?",
         "The summary of a sheet says so: other heads remain stable where one is disturbed. "
@@ -421,7 +421,7 @@ def _more_heads(record: Trained) -> Group:
     )
 
 
-def _known_order(record: HeadsStudy, trained: Trained) -> Group:
+def _known_order(record: HeadsStudy, trained: Comparisons) -> Group:
     schemes = trained.positions
     return group(
         "What a model knows about order",

@@ -29,7 +29,7 @@ from heedful.web.shelves import Shelves
 
 if TYPE_CHECKING:
     from heedful.model import Decoder
-    from heedful.studies.heads import Behaviour
+    from heedful.studies.heads.behaviour import Behaviour
     from heedful.studies.knowledge.asker import Asker
     from heedful.studies.translation import Translator
     from heedful.tokenization import Tokenizer

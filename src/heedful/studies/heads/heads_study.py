@@ -7,14 +7,17 @@ wanted, the answers to the questions that one model cannot answer.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
 from heedful.model import LayerTrace, parameter_count
+from heedful.progress import Parts, Step
 from heedful.records import Record
 from heedful.studies.heads.behaviour import WORDS, Behaviour, Watch, watch_repeats
 from heedful.studies.heads.comparisons import (
@@ -31,10 +34,18 @@ from heedful.studies.heads.keys import Keys, KeyWatch
 from heedful.studies.heads.order import LARGE, OrderTest, Probe, order_tests, probe_positions
 from heedful.studies.heads.predictable import Predictable, predictable_tokens
 from heedful.studies.heads.robustness import LossBatch, NoiseWatch, Robustness, measure_robustness
-from heedful.studies.heads.sample import DEFAULT_AMOUNT, Amount, Row, Subject, open_subject
-from heedful.studies.heads.small_models import Plan, train_all
+from heedful.studies.heads.sample import (
+    DEFAULT_AMOUNT,
+    Amount,
+    Row,
+    Subject,
+    open_subject,
+    translation_run,
+)
+from heedful.studies.heads.small_models import QUICK, Plan, base_run, train_all
 
-Progress = Callable[[int, int], None]
+SHARES = {"reading": 20, "robustness": 10, "order": 5, "predictable tokens": 15, "small models": 50}
+"""About how much of the time each part takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +65,7 @@ QUICK_EFFORT = Effort(robustness=3.0, predictable=15.0, margins=64)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Trained(Record):
+class Comparisons(Record):
     """What small models, trained for the purpose, answer."""
 
     norms: PreNorm
@@ -90,7 +101,7 @@ class HeadsStudy(Record):
     order: tuple[OrderTest, ...]
     probe: Probe
     predictable: Predictable
-    trained: Trained | None
+    trained: Comparisons | None
     """None where no trainings were wanted."""
     seconds: dict[str, float]
     """Of each part."""
@@ -130,30 +141,18 @@ class HeadsStudy(Record):
 class _Clock:
     """Seconds of each part, and progress over all of them."""
 
-    def __init__(self, progress: Progress | None) -> None:
-        self.progress = progress
+    def __init__(self, progress: Step | None) -> None:
+        tell = None if progress is None else lambda _, share: progress(round(100 * share), 100)
+        self.parts = Parts(SHARES, tell)
         self.seconds: dict[str, float] = {}
-        self.began = time.perf_counter()
-        self.start = self.end = 0
 
-    def part(self, end: int) -> Progress:
-        """Return the progress of a part that ends at so many of a hundred."""
-        self.start, self.end = self.end, end
-        begin = self.start
-
-        def tell(done: int, total: int) -> None:
-            if self.progress is not None:
-                self.progress(int(begin + (end - begin) * done / max(total, 1)), 100)
-
-        return tell
-
-    def done(self, name: str) -> None:
-        """Note how long the part took."""
-        now = time.perf_counter()
-        self.seconds[name] = round(now - self.began, 3)
-        self.began = now
-        if self.progress is not None:
-            self.progress(self.end, 100)
+    @contextmanager
+    def part(self, name: str) -> Iterator[Step]:
+        """Time a part, which may tell how far it is."""
+        began = time.perf_counter()
+        yield lambda done, total: self.parts.tell(name, name, done / max(total, 1))
+        self.seconds[name] = round(time.perf_counter() - began, 3)
+        self.parts.tell(name, name, 1.0)
 
 
 def study_heads(
@@ -163,7 +162,7 @@ def study_heads(
     amount: Amount = DEFAULT_AMOUNT,
     plan: Plan | None = None,
     effort: Effort = DEFAULT_EFFORT,
-    progress: Progress | None = None,
+    progress: Step | None = None,
 ) -> HeadsStudy:
     """Study the heads of a run or a model; with a plan, also train small models for comparisons."""
     return study_subject(
@@ -176,34 +175,33 @@ def study_subject(
     *,
     plan: Plan | None = None,
     effort: Effort = DEFAULT_EFFORT,
-    progress: Progress | None = None,
+    progress: Step | None = None,
 ) -> HeadsStudy:
     """Study a model that is open already."""
     decoder, sample, config = subject.decoder, subject.sample, subject.decoder.config
     clock = _Clock(progress)
     watch, keys = Watch(decoder), KeyWatch(decoder, margins=effort.margins)
     noise = NoiseWatch(decoder)
-    _read(subject, watch, keys, noise, clock.part(20))
-    behaviour, key_record = watch.behaviour(), keys.keys()
-    clock.done("reading")
+    with clock.part("reading") as step:
+        _read(subject, watch, keys, noise, step)
+        behaviour, key_record = watch.behaviour(), keys.keys()
     large = parameter_count(config) > LARGE
-    batch = LossBatch.of(sample, most=1 if large else None)
-    robustness = measure_robustness(
-        decoder, batch, noise, seconds=effort.robustness, progress=clock.part(30)
-    )
-    clock.done("robustness")
-    clock.part(35)
-    order = order_tests(decoder, trials=1 if large else 6, length=4 if large else 6)
-    probe = probe_positions(decoder, rows=(14, 4, 6) if large else (48, 16, 24))
-    clock.done("order")
-    predictable = predictable_tokens(
-        decoder, subject.tokenizer, seconds=effort.predictable, progress=clock.part(50)
-    )
-    clock.done("predictable tokens")
+    with clock.part("robustness") as step:
+        batch = LossBatch.of(sample, most=1 if large else None)
+        robustness = measure_robustness(
+            decoder, batch, noise, seconds=effort.robustness, progress=step
+        )
+    with clock.part("order"):
+        order = order_tests(decoder, trials=1 if large else 6, length=4 if large else 6)
+        probe = probe_positions(decoder, rows=(14, 4, 6) if large else (48, 16, 24))
+    with clock.part("predictable tokens") as step:
+        predictable = predictable_tokens(
+            decoder, subject.tokenizer, seconds=effort.predictable, progress=step
+        )
     trained = None
     if plan is not None:
-        trained = _trained(plan, subject, clock.part(100))
-        clock.done("small models")
+        with clock.part("small models") as step:
+            trained = _trained(plan, subject, step)
     return HeadsStudy(
         model=subject.name,
         parameters=parameter_count(config),
@@ -226,7 +224,7 @@ def study_subject(
 
 
 def _read(
-    subject: Subject, watch: Watch, keys: KeyWatch, noise: NoiseWatch, progress: Progress
+    subject: Subject, watch: Watch, keys: KeyWatch, noise: NoiseWatch, progress: Step
 ) -> None:
     """Let the model read its sample once while all three watch; no layer is kept."""
     rows = subject.sample.rows
@@ -243,10 +241,10 @@ def _read(
     watch_repeats(subject.decoder, subject.sample, watch)
 
 
-def _trained(plan: Plan, subject: Subject, progress: Progress) -> Trained:
+def _trained(plan: Plan, subject: Subject, progress: Step) -> Comparisons:
     began = time.perf_counter()
     models = train_all(plan, progress)
-    return Trained(
+    return Comparisons(
         norms=compare_norms(models, find_witness(subject.decoder)),
         heads=compare_heads(models, plan.width),
         positions=compare_schemes(models),
@@ -254,3 +252,22 @@ def _trained(plan: Plan, subject: Subject, progress: Progress) -> Trained:
         steps=plan.steps,
         seconds=time.perf_counter() - began,
     )
+
+
+LAB_OPTIONS = {"quick": "--quick --seeds 2 --steps 60", "standard": "--quick", "course": ""}
+"""What the laboratory asks for at each of its scales, as options of `heed study heads`."""
+
+
+def lab_study(output: Path, progress: Step, scale: str = "standard") -> HeadsStudy:
+    """Study the heads of the translation run of the laboratory, or of a small one made for it."""
+    plans = {
+        "quick": replace(QUICK, seeds=2, order_seeds=2, steps=60),
+        "standard": QUICK,
+        "course": Plan(),
+    }
+    plan = replace(plans[scale], workers=max(1, os.cpu_count() or 1))
+    run = translation_run(output / "translation" / "runs")
+    if run is None:
+        run = base_run(replace(plan, steps=4 * plan.steps), output / "heads")
+    effort = Effort() if scale == "course" else QUICK_EFFORT
+    return study_heads(run, plan=plan, effort=effort, progress=progress)

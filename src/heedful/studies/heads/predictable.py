@@ -37,7 +37,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -49,10 +48,10 @@ from heedful.attention.design.hull import rounding_of, separate
 from heedful.attention.design.vertices import Points, copyable, leads_of
 from heedful.model import Decoder
 from heedful.model.decoder import TransformerBlock
+from heedful.progress import Step
 from heedful.records import Record
 from heedful.tokenization import Tokenizer
 
-Progress = Callable[[int, int], None]
 SHOWN = 50
 """Tokens that are listed by name."""
 INSIDE = 1.0 - 1e-6
@@ -154,7 +153,7 @@ def predictable_tokens(
     tokenizer: Tokenizer | None = None,
     *,
     seconds: float = 60.0,
-    progress: Progress | None = None,
+    progress: Step | None = None,
 ) -> Predictable:
     """Decide for each token whether it can ever be the most likely one."""
     began = time.perf_counter()
@@ -179,9 +178,7 @@ def predictable_tokens(
     )
 
 
-def decide(
-    layer: OutputLayer, *, seconds: float = 60.0, progress: Progress | None = None
-) -> Decided:
+def decide(layer: OutputLayer, *, seconds: float = 60.0, progress: Step | None = None) -> Decided:
     """Prove for each token that it can be the most likely, or that it never is."""
     deadline = time.perf_counter() + seconds
     if layer.level:
@@ -194,7 +191,7 @@ def decide(
     return _decide_lifted(layer, deadline, progress)
 
 
-def _decide_lifted(layer: OutputLayer, deadline: float, progress: Progress | None) -> Decided:
+def _decide_lifted(layer: OutputLayer, deadline: float, progress: Step | None) -> Decided:
     """Decide where constants matter: points (a, c), directions (y, 1) with y in the ball."""
     count = len(layer.a)
     lifted = np.hstack([layer.a, layer.c[:, None]])

@@ -31,6 +31,7 @@ from torch.nn import functional
 
 from heedful.model import Decoder, LayerTrace
 from heedful.model.decoder import SelfAttention, TransformerBlock
+from heedful.progress import Step
 from heedful.records import Record
 from heedful.stats import Estimate
 from heedful.studies.heads.sample import Row, Sample
@@ -115,8 +116,6 @@ DRAWS = 3
 """Of the disturbance, for each layer and row."""
 NOISY_ROWS = 2
 """Rows on which the change of c is measured."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -210,7 +209,7 @@ def measure_robustness(
     *,
     seconds: float = 8.0,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Step | None = None,
 ) -> Robustness:
     """Return how robust a model is; what can be left out is, when the seconds are used up."""
     began = time.perf_counter()
@@ -332,7 +331,7 @@ def _ablate(
     plain: Float[Tensor, " learned"],
     first_order: Float[Tensor, "layers heads"],
     deadline: float,
-    progress: Progress | None,
+    progress: Step | None,
 ) -> tuple[HeadAblation, ...]:
     layers, heads = first_order.shape
     exact: dict[int, Estimate] = {}

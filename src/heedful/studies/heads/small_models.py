@@ -18,10 +18,10 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed
 
 from heedful.data.corpus import Pairs
 from heedful.model import Decoder
+from heedful.progress import Step
 from heedful.records import Record
 from heedful.studies.heads.keys import KeyWatch
 from heedful.studies.heads.order import OrderTest, Probe, order_tests, probe_positions
@@ -30,8 +30,9 @@ from heedful.studies.heads.sample import Sample, pair_rows
 from heedful.studies.text_corpora import TextData, read_parts
 from heedful.studies.text_training import TextTraining, prepare
 from heedful.studies.translation.opening import format_of
-from heedful.training import train_to_end
+from heedful.training import FinishedRun, run_path, train_to_end
 from heedful.training.config import config_of
+from heedful.workers import Pool
 
 Family = Literal["norm", "heads", "positions"]
 BASE = "base"
@@ -164,49 +165,50 @@ def training_of(plan: Plan, name: str, seed: int) -> dict[str, Any]:
     }
 
 
-def train_all(plan: Plan, progress: Callable[[int, int], None] | None = None) -> list[SmallModel]:
+def train_all(plan: Plan, progress: Step | None = None) -> list[SmallModel]:
     """Train every variant of the plan from its seeds, and measure each."""
     wanted = plan.wanted()
-    made: list[SmallModel] = []
-    for found in _results(plan, wanted):
-        made.append(found)
-        if progress is not None:
-            progress(len(made), len(wanted))
-    return sorted(made, key=lambda one: wanted.index((one.name, one.seed)))
-
-
-def _results(plan: Plan, wanted: tuple[tuple[str, int], ...]) -> Iterator[SmallModel]:
     if plan.workers == 1:
-        for name, seed in wanted:
-            yield train_one(plan, name, seed)
-        return
-    pool = Parallel(n_jobs=plan.workers, return_as="generator_unordered")
-    yield from pool(delayed(train_one)(plan, name, seed) for name, seed in wanted)
+        models = []
+        for done, (name, seed) in enumerate(wanted, start=1):
+            models.append(train_one(plan, name, seed))
+            if progress is not None:
+                progress(done, len(wanted))
+        return models
+    with Pool(f"{__name__}:child_trainer", (plan,), workers=plan.workers) as pool:
+        outcomes = pool.map(wanted, progress=progress)
+    # What a child failed to train is trained here, where an error reaches the user.
+    return [
+        outcome.value if outcome.kind == "value" else train_one(plan, name, seed)
+        for (name, seed), outcome in zip(wanted, outcomes, strict=True)
+    ]
+
+
+def child_trainer(plan: Plan) -> Callable[[tuple[str, int]], SmallModel]:
+    """Return what a child process does with a variant and a seed."""
+    return lambda variant: train_one(plan, *variant)
 
 
 def train_one(plan: Plan, name: str, seed: int) -> SmallModel:
     """Train one variant from one seed and measure it."""
-    threads = torch.get_num_threads()
-    material, sample = _material(plan)
+    _, sample = _material(plan)
     with tempfile.TemporaryDirectory(prefix="heedful-heads-") as folder:
-        run = Path(folder) / "run"
-        try:
-            config = config_of(_values(plan, name, seed, material))
-            trained = train_to_end(run, config, material.batches)
-            return measure(trained.decoder(), sample, name, seed)
-        finally:
-            torch.set_num_threads(threads)
+        return measure(_trained(plan, name, seed, Path(folder)).decoder(), sample, name, seed)
 
 
 def base_run(plan: Plan, folder: Path) -> Path:
-    """Train the base in a folder of its own, for a study of its heads; or find it there."""
+    """Return a finished run of the base, for a study of its heads: trained, resumed, or found."""
+    return _trained(plan, BASE, 0, folder).folder
+
+
+def _trained(plan: Plan, name: str, seed: int, folder: Path) -> FinishedRun:
     material, _ = _material(plan)
+    config = config_of(_values(plan, name, seed, material))
     threads = torch.get_num_threads()
     try:
-        config = config_of(_values(plan, BASE, 0, material))
-        return train_to_end(folder, config, material.batches).folder
+        return train_to_end(run_path(folder, name, config, {}), config, material.batches)
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(threads)  # the training has set those of its config
 
 
 def _values(plan: Plan, name: str, seed: int, material: TextTraining) -> dict[str, Any]:
