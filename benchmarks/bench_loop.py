@@ -49,12 +49,12 @@ from heedful.positions.schemes import Rotary
 from heedful.studies.text_training import prepare
 from heedful.training import Compute, Hooks, Optimiser, Schedule, TrainingConfig, train
 from heedful.training.checkpoint import save
-from heedful.training.distribution import Alone
-from heedful.training.evaluation import held_out_loss
+from heedful.training.distributed import SingleProcess
+from heedful.training.engine import Choice
 from heedful.training.feed import IGNORE, Feed, rows_of
+from heedful.training.loss import held_out_loss
 from heedful.training.metrics import read_metrics
 from heedful.training.session import Session
-from heedful.training.trial import Choice
 from heedful.views.blocks import table
 from heedful.views.terminal import print_blocks
 
@@ -169,7 +169,7 @@ class Ours:
         config = TrainingConfig(
             model=model, steps=100_000, schedule=Schedule(kind="constant", warmup=0)
         )
-        self.session = Session(config, feed, Alone(), choice)
+        self.session = Session(config, feed, SingleProcess(), choice)
         self.real: list[int] = []
 
     def __call__(self) -> None:
@@ -273,7 +273,7 @@ def loop_part(sequences: Sequences, vocabulary: int, rounds: int) -> dict[str, f
         compute=Compute(precision="float32", lanes=CORES, compile=False),
     )
     choice = Choice(precision="float32", lanes=CORES, compiled=False)
-    bare = Session(config, rows, Alone(), choice)
+    bare = Session(config, rows, SingleProcess(), choice)
     batch = rows_of(rows.batch(0))
     whole, alone, data = [], [], []
     left = 0.0
@@ -309,7 +309,7 @@ def checkpoint_part(sequences: Sequences, rounds: int) -> dict[str, float]:
     rows = packed(sequences.cut(WIDTH), width=WIDTH, rows=1)
     config = TrainingConfig(model=model, steps=1_000)
     choice = Choice(precision="float32", lanes=1, compiled=False)
-    session = Session(config, rows, Alone(), choice)
+    session = Session(config, rows, SingleProcess(), choice)
     taken = []
     with tempfile.TemporaryDirectory() as place:
         for _ in range(rounds):

@@ -31,9 +31,9 @@ from heedful.machine import examine
 from heedful.model import DecoderConfig, flops_per_token, preset
 from heedful.model.config import Dropout
 from heedful.training import Compute, Schedule, TrainingConfig
-from heedful.training.distribution import Alone
+from heedful.training.distributed import SingleProcess
+from heedful.training.engine import Choice, peak_flops
 from heedful.training.session import Session
-from heedful.training.trial import Choice, peak_flops
 from heedful.views.blocks import table
 from heedful.views.terminal import print_blocks
 
@@ -110,7 +110,7 @@ def ours(
     )
     choice = Choice(precision=precision, lanes=lanes, compiled=False)
     feed = RandomTokens(config.vocabulary, rows, width)
-    return Session(training, feed, Alone(), choice).take_step
+    return Session(training, feed, SingleProcess(), choice).take_step
 
 
 def race(contenders: dict[str, Step], rounds: int) -> dict[str, float]:

@@ -30,12 +30,12 @@ from heedful.studies.knowledge.plans import COURSE
 from heedful.studies.knowledge.training import Material, Trained, fine_tune, prepare
 from heedful.training import Hooks, TrainingConfig, resume, train, trained_decoder
 from heedful.training.config import Compute
-from heedful.training.distribution import Alone
+from heedful.training.distributed import SingleProcess
+from heedful.training.engine import Choice
 from heedful.training.folder import RunFolder
 from heedful.training.hooks import Evaluation, Progress
 from heedful.training.metrics import read_metrics
 from heedful.training.session import Session
-from heedful.training.trial import Choice
 
 RESULT = "course.json"
 PRECISIONS = ("bfloat16", "float32")
@@ -107,7 +107,7 @@ def asked(decoder: Decoder, material: Material, questions: Sequence[Asked]) -> d
 def seconds_a_step(material: Material, precision: str, steps: int) -> float:
     """Return the median processor seconds of a step of pretraining."""
     choice = Choice(precision=precision, lanes=1, compiled=False)
-    session = Session(configured(material), material.documents, Alone(), choice)
+    session = Session(configured(material), material.documents, SingleProcess(), choice)
     session.take_step()
     taken = []
     for _ in range(steps):

@@ -21,7 +21,7 @@ from torch import Tensor
 from heedful.errors import RunError
 from heedful.model import Decoder
 from heedful.training import Hooks, checkpoint, train
-from heedful.training.engine import Objective
+from heedful.training.loss import Objective
 
 BAD = (float("nan"), float("inf"), -float("inf"))
 

@@ -18,7 +18,7 @@ from typing import Any
 from killable import command, wait
 
 from heedful.errors import InputError
-from heedful.training.lock import RunLock, holder_of
+from heedful.training.folder import RunLock, holder_of
 
 RACERS = 8
 

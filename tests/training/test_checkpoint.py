@@ -20,7 +20,7 @@ from heedful.errors import InputError, RunError
 from heedful.model import open_checkpoint
 from heedful.training import Hooks, checkpoint, randomness, resume, train
 from heedful.training.checkpoint import Contents
-from heedful.training.lock import RunLock, holder_of
+from heedful.training.folder import RunLock, holder_of
 from heedful.training.randomness import Stream
 
 CONFIG = small_config().model
@@ -147,7 +147,7 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
             pass
         code = (
             "import sys, pathlib\n"
-            "from heedful.training.lock import RunLock, holder_of\n"
+            "from heedful.training.folder import RunLock, holder_of\n"
             "print(holder_of(pathlib.Path(sys.argv[1])))\n"
             "with RunLock(pathlib.Path(sys.argv[1])): pass\n"
         )

@@ -15,13 +15,12 @@ from torch.nn import functional
 from heedful.model import Decoder, flops_per_token
 from heedful.model.config import Dropout
 from heedful.training import Compute
-from heedful.training.distribution import Alone
-from heedful.training.dropout import StreamAttention, StreamDropout, draw_from, keeping
-from heedful.training.engine import Lanes, Objective, Single
+from heedful.training.distributed import SingleProcess
+from heedful.training.engine import Choice, Lanes, Single, choose, peak_flops
 from heedful.training.feed import Rows, rows_of
-from heedful.training.randomness import Stream
+from heedful.training.loss import Objective
+from heedful.training.randomness import Stream, StreamAttention, StreamDropout, draw_from, keeping
 from heedful.training.session import Session, measured
-from heedful.training.trial import Choice, choose, peak_flops
 
 
 def plain_decoder(**changes: Any) -> Decoder:
@@ -186,7 +185,7 @@ def test_lanes_with_dropout_repeat_exactly() -> None:
         session = Session(
             small_config(),
             Numbers(),
-            Alone(),
+            SingleProcess(),
             Choice(precision="float32", lanes=3, compiled=False),
         )
         session.take_step()
@@ -212,7 +211,9 @@ def test_the_peak_is_of_the_precision_and_leaves_no_trace() -> None:
 
 def test_logits_count_for_learned_tokens_alone() -> None:
     config, feed = small_config(), Numbers()
-    session = Session(config, feed, Alone(), Choice(precision="float32", lanes=1, compiled=False))
+    session = Session(
+        config, feed, SingleProcess(), Choice(precision="float32", lanes=1, compiled=False)
+    )
     step = session.take_step()
     session.close()
     batch = feed.batch(0)

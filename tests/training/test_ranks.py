@@ -18,7 +18,7 @@ from ranks_training import go_on
 
 from heedful.errors import ConfigError
 from heedful.training import trained_decoder
-from heedful.training.distribution import Alone, join
+from heedful.training.distributed import SingleProcess, join
 from heedful.training.metrics import read_metrics
 
 TARGET = Path(__file__).with_name("ranks_training.py")
@@ -109,7 +109,7 @@ def test_torchrun_starts_everybody_again_when_one_was_killed(alone: Path, tmp_pa
 
 def test_a_strategy_needs_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RANK", raising=False)
-    assert isinstance(join("single"), Alone)
+    assert isinstance(join("single"), SingleProcess)
     with pytest.raises(ConfigError, match="torchrun"):
         join("ddp")
     monkeypatch.setenv("RANK", "0")

@@ -18,8 +18,7 @@ from heedful.model import Decoder
 from heedful.training import Optimiser, Schedule, TrainingConfig, read_config, resume, train
 from heedful.training.config import config_of
 from heedful.training.metrics import Metrics, read_metrics
-from heedful.training.optimisers import Optimisers
-from heedful.training.schedule import rate_share
+from heedful.training.optim import Optimisers, rate_share
 
 
 @given(

@@ -76,8 +76,8 @@ def train(
     from heedful.training import resume as go_on
     from heedful.training import train as begin
     from heedful.training.config import read_values, with_changes
-    from heedful.training.evaluation import held_out_loss
     from heedful.training.folder import RunFolder
+    from heedful.training.loss import held_out_loss
 
     folder = run or Path("runs") / config.stem
     # torchrun starts everybody again when one process died: then the run is there already.
@@ -167,7 +167,7 @@ def resume(
     from heedful.studies.text_training import prepare
     from heedful.training import Hooks
     from heedful.training import resume as go_on
-    from heedful.training.evaluation import held_out_loss
+    from heedful.training.loss import held_out_loss
     from heedful.training.folder import RunFolder
 
     settings = RunFolder(run).settings()

@@ -4,10 +4,10 @@ from heedful.errors import MissingPartError as _MissingPartError
 
 try:
     from heedful.training.config import Compute, Optimiser, Schedule, TrainingConfig, read_config
-    from heedful.training.evaluation import held_out_loss
     from heedful.training.feed import Feed
     from heedful.training.hooks import Evaluation, Hooks, Progress, TrainingResult, no_better
     from heedful.training.loop import resume, train
+    from heedful.training.loss import held_out_loss
     from heedful.training.runs import (
         FinishedRun,
         RunComparison,

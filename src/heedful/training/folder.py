@@ -1,20 +1,24 @@
-"""A run is a folder.
+"""A run is a folder, in which one process works at a time.
 
 config.json     what was asked for
 manifest.json   what it ran on: data hashes, versions, machine, threads, and what was chosen
 metrics.jsonl   what happened, step by step; events/ the same for TensorBoard
 checkpoints/    the two newest
 result.json     how it ended
-run.lock        who is at work
+run.lock        who is at work: the operating system's lock, which ends with its process, however
+                that ends, so that a killed run never has to be unlocked by hand
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -151,7 +155,7 @@ class RunFolder:
     def _ours(self) -> bool:
         """Tell a run, or one that died before its config was written, from anything else."""
         names = {entry.name for entry in self.path.iterdir() if entry.suffix != UNFINISHED}
-        return self.exists or names <= {CHECKPOINTS, "run.lock", MANIFEST}
+        return self.exists or names <= {CHECKPOINTS, LOCK, MANIFEST}
 
 
 def manifest_of(
@@ -187,3 +191,83 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         for name, then, today in pairs
         if then.get(name) != today.get(name)
     ]
+
+
+LOCK = "run.lock"
+_held: set[Path] = set()
+"""Locks of this process: the system would let one process take a lock twice."""
+
+
+class RunLock:
+    """Holds a run's folder for the life of a `with` block."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder.resolve() / LOCK
+        self._handle = -1
+
+    def __enter__(self) -> RunLock:
+        if self.path in _held:
+            raise self._taken(str(os.getpid()))
+        handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        if not _locked(handle, attempts=4):
+            holder = os.read(handle, 32).decode("ascii", "replace").strip()
+            os.close(handle)
+            raise self._taken(holder or "of another machine")
+        try:
+            os.ftruncate(handle, 0)
+            os.write(handle, f"{os.getpid()}\n".encode())
+        except OSError:
+            os.close(handle)
+            raise
+        self._handle = handle
+        _held.add(self.path)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _held.discard(self.path)
+        os.close(self._handle)
+
+    def _taken(self, holder: str) -> InputError:
+        return InputError(
+            str(self.path.parent),
+            f"is in use by process {holder}",
+            expected="one run at a time in a folder",
+            way_out="wait for it, stop it, or choose another folder with --run",
+        )
+
+
+def holder_of(folder: Path) -> int | None:
+    """Return the process that trains in a folder now, or None."""
+    path = folder / LOCK
+    if path.resolve() in _held:
+        return os.getpid()
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        if _locked(handle, attempts=1):
+            return None
+        text = os.read(handle, 32).decode("ascii", "replace").strip()
+        return int(text) if text.isdigit() else 0
+    finally:
+        os.close(handle)
+
+
+def _locked(handle: int, attempts: int) -> bool:
+    """Try to lock; more than once, because `holder_of` takes the lock for an instant."""
+    for attempt in range(attempts):
+        try:
+            # Of the two kinds of lock, the one that a forked child does not inherit.
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if attempt + 1 < attempts:
+                time.sleep(0.05)
+        else:
+            return True
+    return False

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import signal
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from types import FrameType, TracebackType
 from typing import Any
 
 import torch
@@ -25,15 +28,52 @@ from heedful.files import remove_unfinished
 from heedful.model import parameter_count
 from heedful.training import checkpoint
 from heedful.training.config import TrainingConfig
-from heedful.training.distribution import Alone, Strategy, join
+from heedful.training.distributed import SingleProcess, Strategy, join
+from heedful.training.engine import Choice, Trial, choose, peak_flops
 from heedful.training.feed import Feed, check_feed
-from heedful.training.folder import CONFIG, MANIFEST, RESULT, RunFolder, differences, manifest_of
+from heedful.training.folder import (
+    CONFIG,
+    MANIFEST,
+    RESULT,
+    RunFolder,
+    RunLock,
+    differences,
+    manifest_of,
+)
 from heedful.training.hooks import Hooks, Progress, TrainingResult
-from heedful.training.lock import RunLock
 from heedful.training.metrics import Metrics
 from heedful.training.session import Session, Step, device_of, measured
-from heedful.training.signals import StopRequests
-from heedful.training.trial import Choice, Trial, choose, peak_flops
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopRequests:
+    """Listens for signals while a `with` block runs, if this is the main thread."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        """The signal that was heard; 0 for none."""
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> StopRequests:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._hear) for number in STOPPING}
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _hear(self, number: int, _frame: FrameType | None) -> None:
+        if self.number:
+            os._exit(128 + number)
+        self.number = number
+
 
 NO_HOOKS = Hooks()
 SPENT = ("loss", "seconds", "processor_seconds", "tokens_per_second", "utilisation")
@@ -124,7 +164,7 @@ class _Training:
         run: RunFolder,
         config: TrainingConfig,
         feed: Feed,
-        place: Alone,
+        place: SingleProcess,
         hooks: Hooks,
         data: dict[str, str],
     ) -> None:

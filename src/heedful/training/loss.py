@@ -1,4 +1,4 @@
-"""The loss of a large vocabulary, with its gradient found on the way.
+"""The loss of a decoder: in training with its gradient found on the way, and on held-out batches.
 
 For one token with logits z over V ids, target t and label smoothing ε:
 
@@ -12,12 +12,19 @@ with a vocabulary of thousands the fresh pages cost a sixth of the step of a sma
 
 from __future__ import annotations
 
+import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from heedful.model import Decoder
+from heedful.training.feed import IGNORE, Feed, rows_of
+from heedful.training.hooks import Evaluate
 
 CHUNK = 512
 """Tokens whose logits are in memory at the same time."""
@@ -91,3 +98,66 @@ def _into_gradient(logits: Tensor, targets: Tensor, smoothing: float) -> Tensor:
         logits -= smoothing / logits.shape[1]
     logits.scatter_add_(1, places, torch.full_like(loss, smoothing - 1.0))
     return loss.sum()
+
+
+class Objective(nn.Module):
+    """The summed loss of some rows: what wrappers of many machines and the compiler see."""
+
+    def __init__(self, decoder: Decoder, smoothing: float, precision: str) -> None:
+        super().__init__()
+        self.decoder = decoder
+        self.smoothing = smoothing
+        self.precision = precision
+
+    def forward(self, tokens: Tensor, targets: Tensor, documents: Tensor | None = None) -> Tensor:
+        """Return Σ −log p(target) over the learned tokens."""
+        with self._cast(tokens.device.type):
+            hidden = self.decoder.hidden(tokens, documents=documents).flatten(0, 1)
+            targets = targets.flatten()
+            learned = targets != IGNORE
+            if int(learned.sum()) < len(targets):
+                hidden, targets = hidden[learned], targets[learned]
+            if self._by_hand(hidden):
+                return summed_loss(hidden, self._head(), targets, self.smoothing, self._kind())
+            logits = self.decoder.logits(hidden)
+        return functional.cross_entropy(
+            logits.float(), targets, label_smoothing=self.smoothing, reduction="sum"
+        )
+
+    def _by_hand(self, hidden: Tensor) -> bool:
+        """Whether the loss finds its own gradient: on a CPU, while learning, uncompiled."""
+        learning = torch.is_grad_enabled() and hidden.requires_grad
+        return learning and hidden.device.type == "cpu" and not torch.compiler.is_compiling()
+
+    def _head(self) -> Tensor:
+        head = self.decoder.embedding if self.decoder.head is None else self.decoder.head
+        return head.weight
+
+    def _kind(self) -> torch.dtype | None:
+        return None if self.precision == "float32" else torch.bfloat16
+
+    def _cast(self, device: str) -> AbstractContextManager[Any]:
+        if self.precision == "float32":
+            return nullcontext()
+        return torch.autocast(device, dtype=torch.bfloat16)
+
+
+def held_out_loss(feed: Feed, batches: int | None = None) -> Evaluate:
+    """Return a callable that gives `loss` and `perplexity` over the first batches of a feed.
+
+    `batches` of None: one whole epoch. Every learned token counts the same.
+    """
+    count = len(feed) if batches is None else min(batches, len(feed))
+
+    def evaluate(decoder: Decoder, _step: int) -> dict[str, float]:
+        objective = Objective(decoder, smoothing=0.0, precision="float32").eval()
+        total, learned = 0.0, 0
+        with torch.no_grad():
+            for index in range(count):
+                rows = rows_of(feed.batch(index)).to(decoder.embedding.weight.device)
+                total += float(objective(rows.tokens, rows.targets, rows.documents))
+                learned += rows.learned
+        loss = total / max(learned, 1)
+        return {"loss": loss, "perplexity": math.exp(min(loss, 700.0))}
+
+    return evaluate

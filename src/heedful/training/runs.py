@@ -28,11 +28,10 @@ from heedful.model.weights.huggingface import read_json
 from heedful.records import Record
 from heedful.training import checkpoint
 from heedful.training.config import TrainingConfig
-from heedful.training.distribution import Strategy
+from heedful.training.distributed import Strategy
 from heedful.training.feed import Feed
-from heedful.training.folder import CONFIG, MANIFEST, RESULT, RunFolder
+from heedful.training.folder import CONFIG, MANIFEST, RESULT, RunFolder, holder_of
 from heedful.training.hooks import Evaluation, Hooks, TrainingResult
-from heedful.training.lock import holder_of
 from heedful.training.loop import NO_HOOKS, resume, train
 from heedful.training.metrics import read_metrics
 

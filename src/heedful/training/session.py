@@ -18,18 +18,15 @@ from torch import Tensor, nn
 from heedful.errors import ConfigError, InputError, RunError
 from heedful.model import Decoder, flops_per_token
 from heedful.training import randomness
-from heedful.training.average import MovingAverage
 from heedful.training.checkpoint import Contents
 from heedful.training.config import TrainingConfig
-from heedful.training.distribution import Alone
-from heedful.training.dropout import draw_from
-from heedful.training.engine import Lanes, Objective, Single
+from heedful.training.distributed import SingleProcess
+from heedful.training.engine import Choice, Lanes, Single, median_seconds
 from heedful.training.feed import Feed, rows_of
 from heedful.training.hooks import Adapt, Evaluate, Evaluation
-from heedful.training.optimisers import Optimisers
-from heedful.training.randomness import Stream
-from heedful.training.schedule import rate_share
-from heedful.training.trial import Choice, median_seconds
+from heedful.training.loss import Objective
+from heedful.training.optim import MovingAverage, Optimisers, rate_share
+from heedful.training.randomness import Stream, draw_from
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class Session:
         self,
         config: TrainingConfig,
         feed: Feed,
-        place: Alone,
+        place: SingleProcess,
         choice: Choice,
         initial: Mapping[str, Tensor] | None = None,
         adapt: Adapt | None = None,
@@ -255,7 +252,7 @@ def device_of(config: TrainingConfig) -> torch.device:
 
 def measured(config: TrainingConfig, feed: Feed, choice: Choice) -> float:
     """Return how long the gradient of the first batch takes this way, on a decoder of its own."""
-    trial = Session(config, feed, Alone(), choice)
+    trial = Session(config, feed, SingleProcess(), choice)
     try:
         return median_seconds(trial.engine.gradients, rows_of(feed.batch(0)).to(trial.device))
     finally:

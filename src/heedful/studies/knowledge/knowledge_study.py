@@ -44,7 +44,7 @@ from heedful.studies.knowledge.plans import ARMS, ROTARY, ArmTraining, StudyPlan
 from heedful.studies.knowledge.training import Material, prepare
 from heedful.training import FinishedRun, RunStoppedError
 from heedful.training.hooks import Progress, Report
-from heedful.training.signals import StopRequests
+from heedful.training.loop import StopRequests
 from heedful.workers import Pool, StartError, TaskOutcome, report
 
 RUNS = "runs"

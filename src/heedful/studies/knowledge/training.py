@@ -36,10 +36,10 @@ from heedful.studies.knowledge.plans import PositionKind, Recipe
 from heedful.studies.knowledge.reader import self_questions
 from heedful.tokenization import Tokenizer, learn_tokenizer
 from heedful.training import FinishedRun, Hooks, TrainingConfig, run_path, train_to_end
+from heedful.training.engine import choose
 from heedful.training.feed import Feed
 from heedful.training.hooks import Evaluate, Report
 from heedful.training.session import measured
-from heedful.training.trial import choose
 
 MASK, END = "⁇", "□"
 """The marks of the course: what was taken out, and where a text ends."""

@@ -21,9 +21,9 @@ from heedful.studies.translation.scoring import bleu_of
 from heedful.studies.translation.translator import Translator
 from heedful.tokenization import Tokenizer
 from heedful.training import Compute, Feed, FinishedRun, TrainingConfig, held_out_loss
+from heedful.training.engine import choose
 from heedful.training.hooks import Evaluate, Progress
 from heedful.training.session import measured
-from heedful.training.trial import choose
 
 SAMPLES, TRANSLATIONS = "samples.json", "translations.json"
 SHOWN = 6

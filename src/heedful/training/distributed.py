@@ -27,15 +27,15 @@ from torch.nn.parallel import DistributedDataParallel
 
 from heedful.errors import ConfigError, RunError
 from heedful.model import Decoder
-from heedful.training.engine import Objective
 from heedful.training.feed import IGNORE, Rows
+from heedful.training.loss import Objective
 
 Strategy = Literal["single", "ddp", "fsdp"]
 TIMEOUT = timedelta(minutes=10)
 LAST_MOMENT = 0.2
 
 
-class Alone:
+class SingleProcess:
     """One process: nothing to share."""
 
     strategy: Strategy = "single"
@@ -86,7 +86,7 @@ class Alone:
         """Leave the group; `well` tells whether the others are still there."""
 
 
-class Together(Alone):
+class Distributed(SingleProcess):
     """One of several processes that train one decoder."""
 
     def __init__(self, strategy: Strategy) -> None:
@@ -202,7 +202,7 @@ class Together(Alone):
         return found
 
 
-def join(strategy: Strategy) -> Alone:
+def join(strategy: Strategy) -> SingleProcess:
     """Return this process's place among those that `torchrun` started."""
     launched = "RANK" in os.environ and "WORLD_SIZE" in os.environ
     if strategy == "single":
@@ -213,7 +213,7 @@ def join(strategy: Strategy) -> Alone:
                 expected="ddp or fsdp",
                 way_out="add --strategy ddp, or start one process",
             )
-        return Alone()
+        return SingleProcess()
     if not launched:
         raise ConfigError(
             "--strategy",
@@ -221,7 +221,7 @@ def join(strategy: Strategy) -> Alone:
             way_out="torchrun --nproc-per-node 2 -m heedful train … --strategy " + strategy,
         )
     try:
-        return Together(strategy)
+        return Distributed(strategy)
     except (RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())[:160]
         raise RunError("--strategy", f"the processes did not find one another ({reason})") from None

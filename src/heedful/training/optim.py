@@ -1,18 +1,30 @@
-"""Gradients to steps: torch's AdamW, or torch's Muon for the matrices of the blocks.
+"""From gradients to weights: optimisers, the schedule of their rates, an average of the weights.
 
-The two together act as one optimiser, whose state is a flat table of named tensors: that is
-what a checkpoint holds, on one machine or on many.
+AdamW and Muon are torch's; Muon takes the matrices of the blocks. Together they act as one
+optimiser, whose state is a flat table of named tensors: that is what a checkpoint holds, on one
+machine or on many.
+
+The share of the highest learning rate in step s, with w warm-up steps of S in all, s counted from
+0, and a floor f, is a function of the step alone:
+
+    warm-up    (s + 1) / w                                  for s < w
+    cosine     f + (1 − f) (1 + cos π u) / 2                u = (s − w) / (S − w)
+    wsd        1, then 1 − (1 − f) (s − d) / (S − d)        from d = S − decay · S on
+    constant   1
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
 from heedful.errors import ConfigError, InputError
 from heedful.training import config as settings
+from heedful.training.config import Schedule
 
 
 class Optimisers:
@@ -106,3 +118,66 @@ def _muon(
         weight_decay=setting.weight_decay,
         adjust_lr_fn="match_rms_adamw",
     )
+
+
+def rate_share(schedule: Schedule, step: int, steps: int) -> float:
+    """Return the share of the highest learning rate that step number `step` takes.
+
+    >>> shares = [rate_share(Schedule(warmup=2), step, 10) for step in (0, 1, 2)]
+    >>> [round(share, 3) for share in shares]
+    [0.5, 1.0, 1.0]
+    """
+    if step < schedule.warmup:
+        return (step + 1) / schedule.warmup
+    if schedule.kind == "constant":
+        return 1.0
+    floor = schedule.floor
+    if schedule.kind == "cosine":
+        done = (step - schedule.warmup) / max(steps - schedule.warmup, 1)
+        return floor + (1.0 - floor) * (1.0 + math.cos(math.pi * min(done, 1.0))) / 2.0
+    start = max(steps - round(schedule.decay * steps), schedule.warmup)
+    if step < start:
+        return 1.0
+    return 1.0 - (1.0 - floor) * min((step - start) / max(steps - start, 1), 1.0)
+
+
+class MovingAverage:
+    """The average of some parameters, by their names."""
+
+    def __init__(self, parameters: Mapping[str, nn.Parameter], decay: float) -> None:
+        self.parameters = dict(parameters)
+        self.decay = decay
+        self.values = {name: value.detach().clone() for name, value in parameters.items()}
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Take in the weights as they are now."""
+        current = [self.parameters[name].detach() for name in self.values]
+        torch._foreach_lerp_(list(self.values.values()), current, 1.0 - self.decay)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Let the decoder have the averaged weights while the block runs."""
+        self._exchange()
+        try:
+            yield
+        finally:
+            self._exchange()
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the average of each parameter."""
+        return dict(self.values)
+
+    @torch.no_grad()
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Take over a saved average."""
+        for name, value in self.values.items():
+            value.copy_(state[name])
+
+    @torch.no_grad()
+    def _exchange(self) -> None:
+        # Values move, not tensors: lanes and wrappers hold on to the parameters' storage.
+        for name, parameter in self.parameters.items():
+            kept = parameter.detach().clone()
+            parameter.copy_(self.values[name])
+            self.values[name].copy_(kept)
