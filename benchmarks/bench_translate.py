@@ -43,7 +43,7 @@ from heedful.model import parameter_count, write_folder
 from heedful.studies.exporting import export
 from heedful.studies.text_training import prepare
 from heedful.studies.translation import Translator
-from heedful.studies.translation.opening import format_of
+from heedful.studies.translation.translator import format_of
 from heedful.training import train
 from heedful.training.runs import trained_decoder
 

@@ -28,7 +28,7 @@ from heedful.data.readers import read_corpora
 from heedful.data.splits import References, overlap, references
 from heedful.data.text_files import ReadOptions
 from heedful.machine import examine
-from heedful.studies.text_corpora import Parts, TextData, read_parts
+from heedful.studies.text_training import Parts, TextData, read_parts
 from heedful.studies.translation import Translator
 
 RESULTS = Path(__file__).parent / "results" / "translation.json"

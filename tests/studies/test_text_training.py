@@ -11,8 +11,7 @@ import pytest
 from heedful.data.batches import IGNORE
 from heedful.data.splits import overlap
 from heedful.errors import ConfigError, InputError
-from heedful.studies.text_corpora import TextData, read_parts
-from heedful.studies.text_training import BETWEEN, prepare
+from heedful.studies.text_training import BETWEEN, TextData, prepare, read_parts
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from heedful.training import (
 from heedful.training.hooks import Progress
 
 TRANSLATION = """
-from heedful.studies.translation.study import run_study
-from heedful.studies.translation.settings import study_settings
+from heedful.studies.translation.translation_study import run_study
+from heedful.studies.translation.recipe import study_settings
 learning = {"steps": STEPS, "growth": 0.0, "columns": 256}
 run_study(study_settings({"sizes": (40,), "sentences": 4, "development": 4, "evaluations": 4,
     "vocabulary": 300, "texts": 40, "scratch": learning, "pretraining": {**learning, "steps": 2},

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 from trained_runs import PEOPLE
 
 from heedful.studies.translation import Translator, align
-from heedful.studies.translation.format import FILE
+from heedful.studies.translation.translator import FILE
 from heedful.web import shelves
 from heedful.web.shelves import id_of
 

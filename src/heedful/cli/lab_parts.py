@@ -12,7 +12,7 @@ from heedful.errors import InputError
 from heedful.progress import Step
 
 if TYPE_CHECKING:
-    from heedful.studies.translation.settings import StudySettings
+    from heedful.studies.translation.recipe import StudySettings
     from heedful.views.report import PartRecord
 
 Scale = Literal["quick", "standard", "course"]
@@ -115,7 +115,7 @@ def _positions(bench: Bench, step: Step) -> PartRecord:
 def _translation(bench: Bench, step: Step) -> PartRecord:
     import shlex
 
-    from heedful.studies.translation.study import run_study
+    from heedful.studies.translation.translation_study import run_study
     from heedful.views.report import PartRecord
     from heedful.views.translation import translation_section
 
@@ -134,9 +134,9 @@ def _translation(bench: Bench, step: Step) -> PartRecord:
 
 def translation_settings(bench: Bench) -> StudySettings:
     """Return the study of translation at this scale, with sizes that the corpus has."""
-    from heedful.studies.translation.corpora import read_study_corpus
-    from heedful.studies.translation.elsewhere import at_hand
-    from heedful.studies.translation.settings import QUICK, study_settings
+    from heedful.studies.translation.arms import public_model_at_hand
+    from heedful.studies.translation.corpus import read_study_corpus
+    from heedful.studies.translation.recipe import QUICK, study_settings
 
     base: dict[str, Any] = {"quick": QUICK, "standard": {}, "course": COURSE_TRANSLATION}[
         bench.scale
@@ -149,7 +149,7 @@ def translation_settings(bench: Bench) -> StudySettings:
         settings = study_settings(base, given, {"sizes": sizes})
     # A checkpoint of others is used where it is at hand; nothing is fetched.
     wanted = LAB_ELSEWHERE["sizes"]
-    if bench.scale != "quick" and at_hand() and set(wanted) <= set(settings.sizes):
+    if bench.scale != "quick" and public_model_at_hand() and set(wanted) <= set(settings.sizes):
         settings = study_settings(settings.model_dump(), {"elsewhere": LAB_ELSEWHERE})
     return settings
 

@@ -14,7 +14,7 @@ from heedful.errors import InputError, RunError
 from heedful.progress import meter
 
 if TYPE_CHECKING:
-    from heedful.studies.translation.records import ArmResult, TranslationStudy
+    from heedful.studies.translation.results import ArmResult, TranslationStudy
 
 RECORD, REPORT = "translation.json", "report.html"
 
@@ -82,8 +82,8 @@ def translation(
         heed study translation --model smollm2 --sizes 500 2000
         heed study translation --corpus train.fr train.en --test test.fr test.en
     """
-    from heedful.studies.translation.settings import QUICK, recipe_of, study_settings
-    from heedful.studies.translation.study import run_study
+    from heedful.studies.translation.recipe import QUICK, recipe_of, study_settings
+    from heedful.studies.translation.translation_study import run_study
     from heedful.views.translation import study_blocks
 
     asked: dict[str, Any] = {

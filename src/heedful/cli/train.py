@@ -129,17 +129,11 @@ def finish(result: TrainingResult, made: TextTraining, *, json: bool) -> int:
 
 def _write_model(run: Path, checkpoint: Path, made: TextTraining) -> None:
     """Put the trained decoder beside its tokenizer, where `heed model info RUN/model` finds it."""
-    from heedful.model import write_folder
     from heedful.studies.translation.model_card import write_card
-    from heedful.studies.translation.opening import format_of
-    from heedful.training.runs import trained_decoder
+    from heedful.studies.translation.translator import format_of, keep_model
+    from heedful.training import trained_decoder
 
-    model = run / "model"
-    if not model.exists():
-        write_folder(trained_decoder(checkpoint), model, tokenizer=made.tokenizer)
-    pairs = format_of(made)
-    if pairs is not None:
-        pairs.write(model)
+    keep_model(run, lambda: trained_decoder(checkpoint), made.tokenizer, format_of(made))
     write_card(run)
 
 
@@ -167,8 +161,8 @@ def resume(
     from heedful.studies.text_training import prepare
     from heedful.training import Hooks
     from heedful.training import resume as go_on
-    from heedful.training.loss import held_out_loss
     from heedful.training.folder import RunFolder
+    from heedful.training.loss import held_out_loss
 
     settings = RunFolder(run).settings()
     if "source" not in (settings.get("data") or {}):

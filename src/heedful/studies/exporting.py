@@ -17,9 +17,8 @@ from heedful.errors import InputError
 from heedful.model import Decoder, load, parameter_count, write_folder
 from heedful.records import Record
 from heedful.studies.text_training import prepare
-from heedful.studies.translation.format import FILE, TranslationFormat
 from heedful.studies.translation.model_card import CARD
-from heedful.studies.translation.opening import format_of, is_run
+from heedful.studies.translation.translator import FILE, TranslationFormat, format_of, is_run
 from heedful.tokenization import Tokenizer
 from heedful.training.folder import CONFIG, RunFolder
 from heedful.training.runs import trained_decoder

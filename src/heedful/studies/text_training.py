@@ -3,14 +3,20 @@
 `[data]` names a corpus (`phrasebook`, `biographies`, or files), a tokenizer and a layout. What
 follows from the data, the vocabulary and the context of the model, need not be written down.
 Everything is a function of the settings, so that a run can be resumed from its config alone.
+
+A corpus of your own is divided in one of three ways. `even` takes texts at even distances;
+`groups` keeps linked groups whole, so that no sentence of one part is in another; and files of
+their own may hold what is kept from training.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import NonNegativeInt, PositiveInt
 
 from heedful.data.batches import (
     Batches,
@@ -21,10 +27,171 @@ from heedful.data.batches import (
     pair_sequences,
 )
 from heedful.data.corpus import Documents, Pairs
+from heedful.data.readers import read_corpora
+from heedful.data.splits import linked_groups, split
+from heedful.data.synthetic.biographies import biographies
+from heedful.data.synthetic.phrasebook import phrasebook
+from heedful.data.text_files import ReadOptions
 from heedful.errors import ConfigError, InputError
-from heedful.studies.text_corpora import Parts, TextData, read_parts
+from heedful.settings import Settings
 from heedful.tokenization import Tokenizer, learn_tokenizer
 from heedful.training.config import TrainingConfig, config_of
+
+
+class TextData(Settings):
+    """The table `[data]`."""
+
+    table: ClassVar[str | None] = "data"
+
+    source: Literal["phrasebook", "biographies", "files"]
+    """Which corpus: the two that are written by this package, or your own files."""
+    files: tuple[str, ...] = ()
+    """For `files`: pairs or plain text, in any format that `heed data inspect` reads."""
+    held_out_files: tuple[str, ...] = ()
+    """Texts kept from training that have files of their own; then none of `files` is kept."""
+    translate_from: str | None = None
+    """For pairs: the language of the source, such as "fr". None: the first side."""
+    size: PositiveInt = 20_000
+    """Training pairs of the phrasebook, or people in the biographies."""
+    held_out: PositiveInt = 500
+    """Texts kept from training, on which the loss is evaluated; with `groups`, linked groups."""
+    test: NonNegativeInt = 0
+    """Linked groups kept from both, for the figures at the very end; needs `groups`."""
+    split: Literal["even", "groups"] = "even"
+    """How `files` are divided: at even distances, or by linked groups (about as many as asked)."""
+    tokenizer: Literal["characters", "bytes", "bpe"] = "characters"
+    """What one token is."""
+    vocabulary: PositiveInt = 2_000
+    """Ids of a `bpe` tokenizer."""
+    plain: bool = False
+    """For `bpe`: read no-break spaces as spaces and curved apostrophes as straight ones."""
+    learn: Literal["targets", "all"] = "targets"
+    """For pairs: whether the loss counts the targets only, or the sources too."""
+    layout: Literal["packed", "bucketed"] = "packed"
+    """Several texts in each row of `width` tokens; or texts of like length together."""
+    width: PositiveInt = 128
+    """Tokens in a row; longer texts are cut (pairs: left out)."""
+    rows: PositiveInt = 32
+    """Rows in a batch; `bucketed` batches hold as many tokens in all."""
+    seed: NonNegativeInt = 0
+    """Decides the corpus, its division, and the order of the batches."""
+
+    def model_post_init(self, _context: object) -> None:
+        """Check the settings against one another."""
+        if self.source != "files":
+            for name in ("files", "held_out_files", "translate_from"):
+                if getattr(self, name):
+                    raise ConfigError(f"data.{name}", f"do not belong to source = {self.source!r}")
+        elif not self.files:
+            raise ConfigError(
+                "data.files", "are none", way_out='write, for instance, files = ["train.tsv"]'
+            )
+        grouped = self.source == "files" and self.split == "groups" and not self.held_out_files
+        if self.test and not grouped:
+            raise ConfigError(
+                "data.test",
+                f"is {self.test}",
+                expected='linked groups are kept for tests only from files with split = "groups"',
+                way_out="set it to 0, or divide the files by groups",
+            )
+        if self.plain and self.tokenizer != "bpe":
+            raise ConfigError(
+                "data.plain", "is true", expected=f"not with a tokenizer of {self.tokenizer}"
+            )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Parts:
+    """A corpus, divided."""
+
+    train: Documents | Pairs
+    held_out: Documents | Pairs
+    """For the evaluations during training."""
+    test: Documents | Pairs | None = None
+    """For the figures at the end; None where none was asked for."""
+
+
+def read_parts(data: TextData) -> Parts:
+    """Read or write the corpus that the settings name, and divide it."""
+    if data.source == "phrasebook":
+        return _phrasebook(data)
+    if data.source == "biographies":
+        documents = biographies(data.size, seed=data.seed).documents
+        return _evenly(Documents(name="biographies", texts=documents), data)
+    corpus = _one_corpus(data.files, ReadOptions())
+    train = _turned(corpus, data)
+    if data.held_out_files:
+        kept = _one_corpus(data.held_out_files, ReadOptions())
+        if isinstance(kept, Pairs) and isinstance(corpus, Pairs) and not _named(kept, data):
+            # A few lines do not tell their languages; they are laid out as the others are.
+            kept = _one_corpus(data.held_out_files, ReadOptions(languages=corpus.languages))
+        return Parts(train=train, held_out=_turned(kept, data))
+    return _by_groups(train, data) if data.split == "groups" else _evenly(train, data)
+
+
+def _one_corpus(files: tuple[str, ...], reading: ReadOptions) -> Documents | Pairs:
+    corpora = read_corpora([Path(file) for file in files], reading)
+    if len(corpora) > 1:
+        raise ConfigError("data.files", f"are {len(corpora)} corpora", expected="one of them")
+    return corpora[0].without_empty()
+
+
+def _named(pairs: Pairs, data: TextData) -> bool:
+    return data.translate_from is None or data.translate_from in pairs.languages
+
+
+def _turned(corpus: Documents | Pairs, data: TextData) -> Documents | Pairs:
+    if data.translate_from is None or not isinstance(corpus, Pairs):
+        return corpus
+    return corpus.from_language(data.translate_from)
+
+
+def _phrasebook(data: TextData) -> Parts:
+    book = phrasebook(data.size, seed=data.seed, held_out=data.held_out)
+    train, kept = (
+        Pairs(
+            name=f"phrasebook, {name}",
+            sources=tuple(pair.french for pair in pairs),
+            targets=tuple(pair.english for pair in pairs),
+            languages=("fr", "en"),
+        )
+        for name, pairs in (("train", book.train), ("dev", book.dev))
+    )
+    return Parts(train=train, held_out=kept)
+
+
+def _evenly(corpus: Documents | Pairs, data: TextData) -> Parts:
+    count = len(corpus)
+    if count <= data.held_out:
+        raise _too_few(corpus, count, "texts", data.held_out)
+    held = {place * count // data.held_out for place in range(data.held_out)}
+    rest = (place for place in range(count) if place not in held)
+    return Parts(
+        train=corpus.take(rest, "for training"), held_out=corpus.take(sorted(held), "held out")
+    )
+
+
+def _by_groups(corpus: Documents | Pairs, data: TextData) -> Parts:
+    count = linked_groups(corpus).count
+    wanted = {"held out": data.held_out, "test": data.test}
+    if count <= sum(wanted.values()):
+        raise _too_few(corpus, count, "linked groups", sum(wanted.values()))
+    shares = {name: number / count for name, number in wanted.items() if number}
+    made = split(corpus, {"train": 1.0 - sum(shares.values()), **shares}, seed=data.seed)
+    parts = {part.name: corpus.take(part.indices, part.name) for part in made.parts}
+    if 0 in map(len, parts.values()):
+        raise _too_few(corpus, count, "linked groups", sum(wanted.values()))
+    return Parts(train=parts["train"], held_out=parts["held out"], test=parts.get("test"))
+
+
+def _too_few(corpus: Documents | Pairs, count: int, what: str, kept: int) -> InputError:
+    return InputError(
+        corpus.name,
+        f"has {count:,} {what}",
+        expected=f"more than the {kept:,} that are held out",
+        way_out="set data.held_out lower",
+    )
+
 
 BEGIN, BETWEEN, END = "<begin>", "<to>", "<end>"
 MARKS = (BEGIN, BETWEEN, END)

@@ -186,7 +186,7 @@ def with_changes(values: dict[str, Any], changes: Sequence[str]) -> dict[str, An
             setting = tomllib.loads(change)
         except tomllib.TOMLDecodeError:
             setting = tomllib.loads(f"{name} = {json.dumps(value.strip())}")
-        values = _merged(values, setting)
+        values = merged(values, setting)
     return values
 
 
@@ -207,24 +207,25 @@ def config_of(values: dict[str, Any]) -> TrainingConfig:
     if "preset" in model:
         changes = {name: value for name, value in model.items() if name != "preset"}
         base = preset(str(model["preset"])).model_dump()
-        model = _merged(base, changes)
+        model = merged(base, changes)
     return TrainingConfig.of({**values, "model": model})
 
 
-def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
+def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with changes; tables inside are merged too."""
+    both = dict(base)
     for name, value in changes.items():
-        known = merged.get(name)
+        known = both.get(name)
         # Positions of another kind have other settings: those of the old kind do not stay.
         if (
             isinstance(known, dict)
             and isinstance(value, dict)
             and value.get("kind", known.get("kind")) == known.get("kind")
         ):
-            merged[name] = _merged(known, value)
+            both[name] = merged(known, value)
         else:
-            merged[name] = value
-    return merged
+            both[name] = value
+    return both
 
 
 def _check_plain(value: Any, where: str) -> None:

@@ -31,7 +31,7 @@ from heedful.views.formatting import number
 if TYPE_CHECKING:
     from heedful.studies.translation import Translation
     from heedful.studies.translation.alignment import Alignment
-    from heedful.studies.translation.records import (
+    from heedful.studies.translation.results import (
         ArmResult,
         Comparison,
         Example,

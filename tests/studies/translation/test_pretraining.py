@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from heedful.data.corpus import Documents
 from heedful.errors import InputError
 from heedful.studies.text_training import BEGIN, BETWEEN, END, MARKS
-from heedful.studies.translation.format import TranslationFormat
-from heedful.studies.translation.pretraining import (
+from heedful.studies.translation.corpus import (
     MOVED,
     joined,
     jumbled,
@@ -22,6 +21,7 @@ from heedful.studies.translation.pretraining import (
     sentences_of,
     text_sequences,
 )
+from heedful.studies.translation.translator import TranslationFormat
 from heedful.tokenization import learn_tokenizer
 
 TEXT = Documents(name="x", texts=tuple(f"He has {n} hens. Does he? He does!" for n in range(20)))

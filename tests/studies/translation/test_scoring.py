@@ -10,16 +10,20 @@ from sacrebleu import corpus_bleu
 
 from heedful.data.corpus import Pairs
 from heedful.errors import InputError
-from heedful.studies.translation.baselines import (
+from heedful.studies.translation.corpus import TestSet
+from heedful.studies.translation.scoring import (
+    by_length,
+    by_unseen,
     dictionary,
+    extremes,
     nearest,
+    paired_gain,
+    scores,
+    slice_of,
     translate_baseline,
     word_for_word,
     words_of,
 )
-from heedful.studies.translation.breakdown import by_length, by_unseen, extremes
-from heedful.studies.translation.corpora import TestSet
-from heedful.studies.translation.scoring import paired_gain, scores, slice_of
 
 SENTENCES = tuple(f"the {animal} sees a {thing} here ." for animal in ("cat", "dog", "hen")
                   for thing in ("house", "tree", "road", "lake"))  # fmt: skip

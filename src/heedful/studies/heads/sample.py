@@ -22,10 +22,8 @@ from heedful.data.synthetic.phrasebook import monolingual
 from heedful.errors import ConfigError, HeedfulError, InputError
 from heedful.model import Decoder, open_checkpoint
 from heedful.records import Record
-from heedful.studies.text_corpora import TextData, read_parts
-from heedful.studies.text_training import prepare
-from heedful.studies.translation.format import FILE, TranslationFormat
-from heedful.studies.translation.opening import format_of, is_run
+from heedful.studies.text_training import TextData, prepare, read_parts
+from heedful.studies.translation.translator import FILE, TranslationFormat, format_of, is_run
 from heedful.tokenization import Tokenizer
 from heedful.training import trained_decoder
 from heedful.training.folder import RunFolder

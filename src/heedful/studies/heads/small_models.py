@@ -27,9 +27,8 @@ from heedful.studies.heads.keys import KeyWatch
 from heedful.studies.heads.order import OrderTest, Probe, order_tests, probe_positions
 from heedful.studies.heads.robustness import LossBatch, NoiseWatch, noisy_change
 from heedful.studies.heads.sample import Sample, pair_rows
-from heedful.studies.text_corpora import TextData, read_parts
-from heedful.studies.text_training import TextTraining, prepare
-from heedful.studies.translation.opening import format_of
+from heedful.studies.text_training import TextData, TextTraining, prepare, read_parts
+from heedful.studies.translation.translator import format_of
 from heedful.training import FinishedRun, run_path, train_to_end
 from heedful.training.config import config_of
 from heedful.workers import Pool

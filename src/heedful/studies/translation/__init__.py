@@ -4,9 +4,13 @@ from heedful.errors import MissingPartError as _MissingPartError
 
 try:
     from heedful.studies.translation.alignment import AligningHead, Alignment, align
-    from heedful.studies.translation.format import TranslationFormat
     from heedful.studies.translation.model_card import write_card
-    from heedful.studies.translation.translator import Hypothesis, Translation, Translator
+    from heedful.studies.translation.translator import (
+        Hypothesis,
+        Translation,
+        TranslationFormat,
+        Translator,
+    )
 except ModuleNotFoundError as _error:
     if str(_error.name).startswith("heedful"):
         raise

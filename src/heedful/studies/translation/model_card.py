@@ -14,7 +14,7 @@ from heedful.errors import RunError
 from heedful.files import write_atomic
 from heedful.model import DecoderConfig, parameter_count
 from heedful.model.weights.huggingface import read_json
-from heedful.studies.translation.format import FILE, TranslationFormat
+from heedful.studies.translation.translator import FILE, TranslationFormat
 
 CARD = "MODEL_CARD.md"
 

@@ -1,19 +1,32 @@
 """How good translations are: sacreBLEU with its signature, intervals and paired tests.
 
-Every source may have several references; sacreBLEU takes as many as each has.
+Every source may have several references; sacreBLEU takes as many as each has. Scores are broken
+down by the length of sentences and by words that training did not hold. What no network is
+needed for is scored too:
+
+- `copy`: the source itself. Names, numbers and cognates are worth something.
+- `dictionary`: IBM model 1. The probability t(e | f) that word f is written as word e is fitted
+  to the pairs by expectation and maximisation; a source is then translated word for word.
+- `nearest`: the target of the training source that shares the most, the rarest words most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
+import numpy as np
+from jaxtyping import Float, Int
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest, Result
+from scipy.sparse import csr_array
 
+from heedful.data.corpus import Pairs
 from heedful.errors import InputError
-from heedful.studies.translation.records import Scores, Slice
+from heedful.studies.translation.corpus import TestSet
+from heedful.studies.translation.results import Example, Scores, Slice
 
 RESAMPLES = 1000
 """Of every bootstrap."""
@@ -29,19 +42,16 @@ def scores(translations: Sequence[str], references: References) -> Scores:
     >>> round(found.bleu), found.exact
     (100, 1.0)
     """
-    streams = _streams(translations, references)
     bleu, chrf = BLEU(force=True), CHRF()
-    of_bleu = bleu.corpus_score(translations, streams, n_bootstrap=RESAMPLES)
-    of_chrf = chrf.corpus_score(translations, streams, n_bootstrap=RESAMPLES)
+    of_chrf = chrf.corpus_score(
+        translations, _streams(translations, references), n_bootstrap=RESAMPLES
+    )
+    low, high = _interval(of_chrf)
     return Scores(
-        sentences=len(translations),
-        bleu=float(of_bleu.score),
-        bleu_low=max(float(of_bleu._mean - of_bleu._ci), 0.0),
-        bleu_high=min(float(of_bleu._mean + of_bleu._ci), 100.0),
+        **_bleu(bleu, translations, references),
         chrf=float(of_chrf.score),
-        chrf_low=max(float(of_chrf._mean - of_chrf._ci), 0.0),
-        chrf_high=min(float(of_chrf._mean + of_chrf._ci), 100.0),
-        exact=exact_matches(translations, references),
+        chrf_low=low,
+        chrf_high=high,
         signature=str(bleu.get_signature()),
         chrf_signature=str(chrf.get_signature()),
     )
@@ -67,16 +77,7 @@ def exact_matches(translations: Sequence[str], references: References) -> float:
 
 def slice_of(name: str, translations: Sequence[str], references: References) -> Slice:
     """Score a part of the sentences."""
-    streams = _streams(translations, references)
-    found = BLEU(force=True).corpus_score(translations, streams, n_bootstrap=RESAMPLES)
-    return Slice(
-        name=name,
-        sentences=len(translations),
-        bleu=float(found.score),
-        bleu_low=max(float(found._mean - found._ci), 0.0),
-        bleu_high=min(float(found._mean + found._ci), 100.0),
-        exact=exact_matches(translations, references),
-    )
+    return Slice(name=name, **_bleu(BLEU(force=True), translations, references))
 
 
 def paired_gain(
@@ -105,6 +106,25 @@ def paired_gain(
     return float(after.score - before.score), float(after.p_value)
 
 
+def _bleu(bleu: BLEU, translations: Sequence[str], references: References) -> dict[str, Any]:
+    """Return the fields of `Scored`."""
+    streams = _streams(translations, references)
+    score = bleu.corpus_score(translations, streams, n_bootstrap=RESAMPLES)
+    low, high = _interval(score)
+    return {
+        "sentences": len(translations),
+        "bleu": float(score.score),
+        "bleu_low": low,
+        "bleu_high": high,
+        "exact": exact_matches(translations, references),
+    }
+
+
+def _interval(score: Any) -> tuple[float, float]:
+    """Return the 95 % interval of sacreBLEU's bootstrap, within the scale."""
+    return max(float(score._mean - score._ci), 0.0), min(float(score._mean + score._ci), 100.0)
+
+
 def _streams(translations: Sequence[str], references: References) -> Any:
     """Turn the references of each sentence into sacreBLEU's streams; missing ones are None.
 
@@ -127,3 +147,180 @@ def _check(translations: Sequence[str], references: References) -> None:
         )
     if not all(references):
         raise InputError("references", "are none for a source", expected="at least one for each")
+
+
+LENGTHS = ((5, "up to 5 words"), (8, "6 to 8 words"), (11, "9 to 11 words"))
+LONGER_YET = "12 words and more"
+SHOWN = 20
+"""Examples of the best and of the worst."""
+
+
+def by_length(test: TestSet, translations: Sequence[str]) -> tuple[Slice, ...]:
+    """Score sentences by the number of words in the source; marks are no words."""
+
+    def kind(source: str) -> str:
+        count = sum(word[0].isalnum() for word in words_of(source))
+        return next((name for most, name in LENGTHS if count <= most), LONGER_YET)
+
+    return _slices(test, translations, [name for _, name in LENGTHS] + [LONGER_YET], kind)
+
+
+def by_unseen(test: TestSet, translations: Sequence[str], pairs: Pairs) -> tuple[Slice, ...]:
+    """Score sentences by the number of their words that no training source holds."""
+    known = {word for source in pairs.sources for word in words_of(source)}
+    names = ("every word seen", "one word unseen", "more words unseen")
+
+    def kind(source: str) -> str:
+        return names[min(sum(word not in known for word in set(words_of(source))), 2)]
+
+    return _slices(test, translations, names, kind)
+
+
+def extremes(
+    test: TestSet, translations: dict[str, Sequence[str]], judged: str, count: int = SHOWN
+) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
+    """Return the best and the worst translations of one arm, with those of the others.
+
+    Among perfect ones the longer is the better; an arm that translated fewer sentences is left
+    out where it has none.
+    """
+    found = [
+        Example(
+            source=source,
+            references=known,
+            translations={
+                arm: texts[place] for arm, texts in translations.items() if place < len(texts)
+            },
+            chrf=sentence_chrf(translations[judged][place], known),
+        )
+        for place, (source, known) in enumerate(zip(test.sources, test.references, strict=True))
+        if place < len(translations[judged])
+    ]
+    order = sorted(found, key=lambda example: (-example.chrf, -len(example.source)))
+    return tuple(order[:count]), tuple(reversed(order[-count:]))
+
+
+def _slices(
+    test: TestSet, translations: Sequence[str], names: Sequence[str], kind: Callable[[str], str]
+) -> tuple[Slice, ...]:
+    places: dict[str, list[int]] = {name: [] for name in names}
+    for place, source in enumerate(test.sources[: len(translations)]):
+        places[kind(source)].append(place)
+    return tuple(
+        slice_of(
+            name,
+            [translations[place] for place in chosen],
+            [test.references[place] for place in chosen],
+        )
+        for name, chosen in places.items()
+        if chosen
+    )
+
+
+Baseline = Literal["copy", "dictionary", "nearest"]
+BASELINES: tuple[Baseline, ...] = ("copy", "dictionary", "nearest")
+ROUNDS = 6
+"""Of expectation and maximisation; more changes little."""
+NOTHING = 0
+"""The id of the empty word, which explains target words that no source word brings."""
+
+_WORD = re.compile(r"\w+['’]?|[^\w\s]")
+_SPACE_BEFORE = re.compile(r"\s+([.,;:!?…])")
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words and marks of a text in small letters; l' is a word of its own.
+
+    >>> words_of("L'hôtel est là !")
+    ["l'", 'hôtel', 'est', 'là', '!']
+    """
+    return _WORD.findall(text.lower())
+
+
+def translate_baseline(baseline: Baseline, pairs: Pairs, sources: Sequence[str]) -> tuple[str, ...]:
+    """Translate sources in one of the three ways."""
+    if baseline == "copy":
+        return tuple(sources)
+    if baseline == "nearest":
+        return nearest(pairs, sources)
+    return word_for_word(dictionary(pairs), sources)
+
+
+def dictionary(pairs: Pairs, rounds: int = ROUNDS) -> dict[str, str]:
+    """Learn for each source word its likeliest target word; "" where it is likeliest to vanish.
+
+    >>> pairs = Pairs(name="x", sources=("le chat", "le chien"), targets=("the cat", "the dog"))
+    >>> dictionary(pairs)["chien"]
+    'dog'
+    """
+    source_ids: dict[str, int] = {"": NOTHING}
+    target_ids: dict[str, int] = {}
+    f, e, place = _links(pairs, source_ids, target_ids)
+    cells, of_link = np.unique(f * len(target_ids) + e, return_inverse=True)
+    cell_source, cell_target = np.divmod(cells, len(target_ids))
+    t: Float[np.ndarray, " cells"] = np.full(len(cells), 1.0)
+    for _ in range(rounds):
+        # How much of each target word each source word of its sentence explains.
+        share = t[of_link]
+        share /= np.bincount(place, share)[place]
+        counts = np.bincount(of_link, share, minlength=len(cells))
+        t = counts / np.bincount(cell_source, counts)[cell_source]
+    best: dict[int, tuple[float, int]] = {}
+    for source, target, value in zip(
+        cell_source.tolist(), cell_target.tolist(), t.tolist(), strict=True
+    ):
+        if source not in best or value > best[source][0]:
+            best[source] = (value, target)
+    known = list(target_ids)
+    return {word: known[best[number][1]] for word, number in source_ids.items() if number in best}
+
+
+def word_for_word(lexicon: dict[str, str], sources: Sequence[str]) -> tuple[str, ...]:
+    """Write each word of each source as the lexicon has it; unknown words stay as they are."""
+    made = []
+    for source in sources:
+        text = " ".join(lexicon.get(word, word) for word in words_of(source))
+        text = _SPACE_BEFORE.sub(r"\1", text)
+        made.append(text[:1].upper() + text[1:])
+    return tuple(made)
+
+
+def nearest(pairs: Pairs, sources: Sequence[str]) -> tuple[str, ...]:
+    """Return the target of the training source that is most like each source (tf-idf, cosine)."""
+    ids: dict[str, int] = {}
+    train = [[ids.setdefault(word, len(ids)) for word in words_of(text)] for text in pairs.sources]
+    asked = [[ids[word] for word in words_of(text) if word in ids] for text in sources]
+    rarity = np.log(len(train) / _documents(train, len(ids)))
+    similarity = (_unit_rows(asked, rarity) @ _unit_rows(train, rarity).T).toarray()
+    return tuple(pairs.targets[place] for place in similarity.argmax(axis=1).tolist())
+
+
+def _links(
+    pairs: Pairs, source_ids: dict[str, int], target_ids: dict[str, int]
+) -> tuple[Int[np.ndarray, " links"], Int[np.ndarray, " links"], Int[np.ndarray, " links"]]:
+    """Return every (source word, target word) of every pair, and which target word it explains."""
+    f, e, place = [], [], []
+    number = 0
+    for source, target in zip(pairs.sources, pairs.targets, strict=True):
+        sources = [NOTHING, *(source_ids.setdefault(w, len(source_ids)) for w in words_of(source))]
+        targets = [target_ids.setdefault(w, len(target_ids)) for w in words_of(target)]
+        f.append(np.tile(sources, len(targets)))
+        e.append(np.repeat(targets, len(sources)))
+        place.append(np.repeat(np.arange(number, number + len(targets)), len(sources)))
+        number += len(targets)
+    found = (np.concatenate(each).astype(np.int64) for each in (f, e, place))
+    return next(found), next(found), next(found)
+
+
+def _documents(rows: Sequence[Sequence[int]], count: int) -> Int[np.ndarray, " words"]:
+    return np.bincount([word for row in rows for word in set(row)], minlength=count)
+
+
+def _unit_rows(rows: Sequence[Sequence[int]], rarity: Float[np.ndarray, " words"]) -> csr_array:
+    flat = np.fromiter((word for row in rows for word in row), np.int64)
+    ends = np.cumsum([0, *map(len, rows)])
+    made = csr_array((rarity[flat], flat, ends), shape=(len(rows), len(rarity)))
+    made.sum_duplicates()
+    lengths = np.sqrt((made * made).sum(axis=1))
+    lengths[lengths == 0] = 1.0
+    return csr_array(made / lengths[:, None])

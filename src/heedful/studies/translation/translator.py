@@ -1,5 +1,13 @@
 """A trained decoder as a translator: lines of text in, translations out, in the same order.
 
+A pair is written as tokens with marks around its sides:
+
+    begin  source tokens  between  target tokens  end
+
+A file `translation.json` beside the weights says which marks these are. Without it nobody can
+tell a model that translates from one that only continues texts: their tokenizers may have the
+same marks.
+
 Lines are read in chunks, sorted by length and translated in batches, and given back in the
 order in which they came. An empty line stays empty. A line that cannot be translated gives an
 empty text and says why in `problem`: line i out always belongs to line i in.
@@ -7,26 +15,119 @@ empty text and says why in `problem`: line i out always belongs to line i in.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import torch
 
-from heedful.errors import InputError
+from heedful.data.synthetic.phrasebook import keyboard
+from heedful.errors import ConfigError, HeedfulError, InputError, RunError
+from heedful.files import write_json
 from heedful.generation import Beams, Continuation, FastStep
 from heedful.generation.decoding import continuations, evaluating
 from heedful.generation.fast import Precision
 from heedful.generation.methods import GREEDY, Method
 from heedful.generation.prompts import Prompts
-from heedful.model import Decoder
+from heedful.model import Decoder, load, write_folder
+from heedful.model.weights.huggingface import read_json
 from heedful.records import Record
-from heedful.studies.translation.format import TranslationFormat
+from heedful.settings import Settings
+from heedful.studies.text_training import BEGIN, BETWEEN, END, TextTraining, prepare
 from heedful.tokenization import Tokenizer
+from heedful.training.runs import trained_decoder
+
+FILE = "translation.json"
+_BREAKS = re.compile(r"[\r\n]+")
+
+
+class TranslationFormat(Settings):
+    """What a translator must know beside weights and tokenizer.
+
+    >>> TranslationFormat(normalise="keyboard").written("Où est l’hôtel\\u202f? ")
+    "Où est l'hôtel ?"
+    """
+
+    begin: str | None = BEGIN
+    """The token that opens a source, as the vocabulary writes it; None where there is none."""
+    between: str = BETWEEN
+    """The token after which the translation begins."""
+    end: str = END
+    """The token that ends it."""
+    languages: tuple[str, str] = ("fr", "en")
+    """From which language into which."""
+    normalise: Literal["nfc", "keyboard", "none"] = "nfc"
+    """How a source is written before it is read: in NFC; as the phrasebook writes French; or
+    left as it is. In any case it becomes one line, without white space at its ends."""
+
+    def written(self, text: str) -> str:
+        """Return a source as the model was taught to read it."""
+        text = _BREAKS.sub(" ", text)
+        if self.normalise != "none":
+            text = unicodedata.normalize("NFC", text)
+        return (keyboard(text) if self.normalise == "keyboard" else text).strip()
+
+    def marks(self, tokenizer: Tokenizer, where: str = "tokenizer") -> Marks:
+        """Return the ids of the marks, or say which one the tokenizer does not have."""
+        begin = None if self.begin is None else self._id(tokenizer, "begin", where)
+        between, end = (self._id(tokenizer, name, where) for name in ("between", "end"))
+        return Marks(begin=begin, between=between, end=end)
+
+    def _id(self, tokenizer: Tokenizer, name: str, where: str) -> int:
+        mark = getattr(self, name)
+        found = tokenizer.id_of(mark)
+        if found is None:
+            raise ConfigError(
+                where,
+                f"has no token {mark!r}, the mark `{name}` of {FILE}",
+                expected="the tokenizer with which the model was trained",
+            )
+        return found
+
+    def write(self, folder: Path) -> None:
+        """Write it beside the weights."""
+        try:
+            write_json(folder / FILE, self.model_dump(mode="json"))
+        except OSError as error:
+            raise RunError(str(folder / FILE), f"could not be written ({error.strerror})") from None
+
+    @classmethod
+    def read(cls, folder: Path) -> TranslationFormat:
+        """Read it from beside the weights."""
+        try:
+            return cls.of(read_json(folder / FILE))
+        except ConfigError as error:
+            raise InputError(
+                f"{folder / FILE}: {error.where}",
+                error.problem,
+                expected=error.expected,
+                way_out=error.way_out,
+            ) from None
+
+
+class Marks(Settings):
+    """The ids of the marks."""
+
+    begin: int | None
+    between: int
+    end: int
+
+    def around(self, source: list[int]) -> list[int]:
+        """Return the prompt that asks for the translation of a source."""
+        opening = [] if self.begin is None else [self.begin]
+        return [*opening, *source, self.between]
+
+    @property
+    def all(self) -> frozenset[int]:
+        """Every id that no source may hold itself."""
+        opening = [] if self.begin is None else [self.begin]
+        return frozenset([*opening, self.between, self.end])
+
 
 CHUNK = 2_048
 """Lines that are sorted together; the first translation comes after as many were read."""
@@ -94,7 +195,6 @@ class Translator:
     @classmethod
     def open(cls, path: Path | str, *, precision: Precision = "float32") -> Translator:
         """Open a run that was trained on pairs, or a model folder with a `translation.json`."""
-        from heedful.studies.translation.opening import opened
 
         return cls(*opened(Path(path)), precision=precision)
 
@@ -269,3 +369,84 @@ def _method(beam: int, nbest: int, length_penalty: float) -> Method:
 def _check_positive(name: str, value: int) -> None:
     if value < 1:
         raise InputError(name, f"is {value}", expected="at least 1 was expected")
+
+
+Opened = tuple[Decoder, Tokenizer, TranslationFormat]
+
+
+def opened(path: Path) -> Opened:
+    """Return decoder, tokenizer and format, or say why this cannot translate."""
+    if path.is_dir() and is_run(path):
+        return _from_run(path)
+    if path.is_dir() and not (path / FILE).is_file():
+        raise _not_a_translator(path)
+    pretrained = load(path)
+    if pretrained.tokenizer is None:
+        raise InputError(
+            str(path), "has no tokenizer", way_out="put its tokenizer.json into the folder"
+        )
+    return pretrained.decoder, pretrained.tokenizer, TranslationFormat.read(path)
+
+
+def keep_model(
+    run: Path,
+    decoder: Callable[[], Decoder],
+    tokenizer: Tokenizer,
+    written: TranslationFormat | None,
+) -> None:
+    """Put the decoder of a finished run beside its tokenizer and its format, unless it is there."""
+    model = run / "model"
+    if not model.is_dir():
+        write_folder(decoder(), model, tokenizer=tokenizer)
+    if written is not None and not (model / FILE).is_file():
+        written.write(model)
+
+
+def is_run(path: Path) -> bool:
+    """Tell a run's folder from a model's: both have a config.json."""
+    config = path / "config.json"
+    if not config.is_file():
+        return False
+    found = read_json(config)
+    return "model_type" not in found and "model" in found
+
+
+def format_of(made: TextTraining) -> TranslationFormat | None:
+    """Return the format in which a training writes pairs; None where it reads no pairs."""
+    if made.languages is None:
+        return None
+    phrasebook = made.config.data.get("source") == "phrasebook"
+    return TranslationFormat(
+        languages=made.languages, normalise="keyboard" if phrasebook else "nfc"
+    )
+
+
+def _from_run(run: Path) -> Opened:
+    model = run / "model"
+    if (model / FILE).is_file():
+        return opened(model)
+    if model.is_dir():
+        raise _not_a_translator(run)
+    # Not finished yet: everything but the weights follows from the settings.
+    settings: dict[str, Any] = read_json(run / "config.json")
+    try:
+        made = prepare(settings)
+    except HeedfulError as error:
+        raise InputError(
+            str(run),
+            f"is not finished, and its tokenizer cannot be made again ({error})",
+            way_out=f"finish it with: heed resume {run}",
+        ) from None
+    written = format_of(made)
+    if written is None:
+        raise _not_a_translator(run)
+    return trained_decoder(run), made.tokenizer, written
+
+
+def _not_a_translator(path: Path) -> InputError:
+    return InputError(
+        str(path),
+        f"was not trained on pairs: it has no {FILE}",
+        expected="a run of `heed train` on pairs, or what `heed export` made of one",
+        way_out='train one with source = "phrasebook", or on files of pairs',
+    )

@@ -7,6 +7,7 @@ any of them, for larger corpora and longer evenings.
 from __future__ import annotations
 
 import math
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from heedful.errors import ConfigError
 from heedful.model.config import Attention, DecoderConfig, Dropout, FeedForward, Norm
 from heedful.positions.schemes import Rotary
 from heedful.settings import Settings
+from heedful.training.config import merged, read_values
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 
@@ -201,26 +203,9 @@ QUICK: dict[str, Any] = {
 
 def study_settings(base: dict[str, Any], *changes: dict[str, Any]) -> StudySettings:
     """Return settings from tables, later ones first; tables inside are merged."""
-    merged = StudySettings().model_dump()
-    for table in (base, *changes):
-        merged = _merged(merged, table)
-    return StudySettings.of(merged)
+    return StudySettings.of(reduce(merged, (base, *changes), StudySettings().model_dump()))
 
 
 def recipe_of(path: Path | None) -> dict[str, Any]:
     """Read a recipe; none is no changes."""
-    if path is None:
-        return {}
-    from heedful.training.config import read_values
-
-    return read_values(path)
-
-
-def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    made = dict(base)
-    for name, value in changes.items():
-        known = made.get(name)
-        if isinstance(known, dict) and isinstance(value, dict):
-            value = _merged(known, value)
-        made[name] = value
-    return made
+    return {} if path is None else read_values(path)

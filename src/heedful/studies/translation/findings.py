@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from heedful.studies.translation.arms import has_text
-from heedful.studies.translation.corpora import StudyCorpus
-from heedful.studies.translation.elsewhere import Visitor
-from heedful.studies.translation.records import (
+from heedful.studies.translation.arms import PublicModel
+from heedful.studies.translation.corpus import StudyCorpus
+from heedful.studies.translation.recipe import StudySettings
+from heedful.studies.translation.results import (
     ELSEWHERE,
     HERE,
     LABELS,
@@ -19,7 +19,6 @@ from heedful.studies.translation.records import (
     ArmResult,
     Comparison,
 )
-from heedful.studies.translation.settings import StudySettings
 
 SIGNIFICANT = 0.05
 CEILING = 0.8
@@ -31,18 +30,18 @@ def unequal(
     corpus: StudyCorpus,
     results: Sequence[ArmResult],
     vocabulary: int,
-    visitor: Visitor | None,
+    model: PublicModel | None,
 ) -> tuple[str, ...]:
     """Say what is not equal between the arms."""
     found = list(_here(settings, corpus, results))
     found.append(
         f"The tokenizer of the arms trained here ({vocabulary:,} ids) was learned from all "
         f"{len(corpus.train):,} training pairs"
-        + (" and the monolingual text" if has_text(corpus) else "")
+        + (" and the monolingual text" if corpus.has_text else "")
         + ": scratch at a small size reads with byte pairs that its own pairs could not give it."
     )
-    if visitor is not None:
-        found += _elsewhere(settings, results, visitor)
+    if model is not None:
+        found += _elsewhere(settings, results, model)
     return tuple(found)
 
 
@@ -90,32 +89,32 @@ def _here(
 
 
 def _elsewhere(
-    settings: StudySettings, results: Sequence[ArmResult], visitor: Visitor
+    settings: StudySettings, results: Sequence[ArmResult], model: PublicModel
 ) -> Iterator[str]:
     own = next(result for result in results if result.arm == SCRATCH)
-    guest = next(result for result in results if result.arm == ELSEWHERE)
+    public = next(result for result in results if result.arm == ELSEWHERE)
     yield (
-        f"What was {LABELS[ELSEWHERE]} is {visitor.name}: {guest.parameters:,} parameters against "
+        f"What was {LABELS[ELSEWHERE]} is {model.name}: {public.parameters:,} parameters against "
         f"{own.parameters:,}, and what it has read before, and for how long, was never on this "
         "clock."
     )
-    kinds = sorted({entry.dtype for entry in visitor.checkpoint.source.entries.values()})
+    kinds = sorted({entry.dtype for entry in model.checkpoint.source.entries.values()})
     coarse = [kind for kind in kinds if kind.startswith(("Q", "I"))]
     if coarse:
         yield f"Its weights were rounded to few bits ({', '.join(coarse)}) before it came here."
-    if "instruct" in visitor.name.lower() or "instruct" in str(visitor.checkpoint.path).lower():
+    if "instruct" in model.name.lower() or "instruct" in str(model.checkpoint.path).lower():
         yield "It is tuned to follow instructions, and is asked for something else here."
-    if "smollm2" in f"{visitor.name} {visitor.settings.model}".lower():
+    if "smollm2" in f"{model.name} {settings.elsewhere.model}".lower():
         yield "It was pretrained on English almost alone: French it has seen by accident."
     yield (
-        f"It has a tokenizer of its own ({visitor.tokenizer.size:,} ids), {guest.steps:,} steps "
+        f"It has a tokenizer of its own ({model.tokenizer.size:,} ids), {public.steps:,} steps "
         f"instead of {own.steps:,}, and "
         + (
-            f"trains {guest.trained:,} of its parameters (LoRA of rank {settings.elsewhere.rank})"
+            f"trains {public.trained:,} of its parameters (LoRA of rank {settings.elsewhere.rank})"
             if settings.elsewhere.tuning == "lora"
             else "trains all of its parameters"
         )
-        + f"; it was judged on the first {guest.sentences:,} test sentences, and compared with "
+        + f"; it was judged on the first {public.sentences:,} test sentences, and compared with "
         "scratch on these alone."
     )
 

@@ -21,35 +21,36 @@ LABELS = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scores(Record):
-    """How good translations are, by sacreBLEU, with 95 % intervals of a bootstrap."""
+class Scored(Record):
+    """How good translations are, by sacreBLEU, with the 95 % interval of a bootstrap."""
 
     sentences: int
     """How many were judged."""
     bleu: float
     bleu_low: float
     bleu_high: float
-    chrf: float
-    chrf_low: float
-    chrf_high: float
     exact: float
     """Share of the translations that are a reference, letter by letter."""
-    signature: str
-    """How BLEU was computed, as sacreBLEU writes it."""
-    chrf_signature: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Slice(Record):
+class Slice(Scored):
     """The scores of a part of the sentences."""
 
     name: str
     """Which part."""
-    sentences: int
-    bleu: float
-    bleu_low: float
-    bleu_high: float
-    exact: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scores(Scored):
+    """Scores by both measures of sacreBLEU, and how they were computed."""
+
+    chrf: float
+    chrf_low: float
+    chrf_high: float
+    signature: str
+    """How BLEU was computed, as sacreBLEU writes it."""
+    chrf_signature: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,8 +77,8 @@ class Sample(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ArmResult(Record):
-    """One arm at one number of pairs."""
+class ArmResult(Scores):
+    """One arm at one number of pairs, on the test sentences."""
 
     arm: str
     """`scratch`, `scratch, same clock`, `here` or `elsewhere`."""
@@ -85,22 +86,10 @@ class ArmResult(Record):
     """The same in words."""
     pairs: int
     """Training pairs."""
-    bleu: float
-    bleu_low: float
-    bleu_high: float
-    chrf: float
-    chrf_low: float
-    chrf_high: float
-    exact: float
-    """Share of exact matches with a reference."""
-    sentences: int
-    """Test sentences."""
     minutes: float
     """Of training in all: pretraining here and training on the pairs, without evaluations."""
     minutes_before: float
     """The part of them that went into pretraining here."""
-    signature: str
-    chrf_signature: str
     gain: float | None
     """BLEU above scratch with as many pairs, on the same sentences; None for scratch itself."""
     p_value: float | None
@@ -131,18 +120,12 @@ class ArmResult(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BaselineResult(Record):
+class BaselineResult(Scores):
     """Something that is no network, on the same test."""
 
     baseline: str
     """`copy`, `dictionary` or `nearest`."""
     pairs: int
-    bleu: float
-    bleu_low: float
-    bleu_high: float
-    chrf: float
-    exact: float
-    signature: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,15 +21,20 @@ from heedful.machine import examine
 from heedful.model import parameter_count
 from heedful.progress import Tell
 from heedful.studies.translation.alignment import Alignment, align
-from heedful.studies.translation.arms import Workshop, has_text
-from heedful.studies.translation.baselines import BASELINES, translate_baseline
-from heedful.studies.translation.breakdown import by_length, by_unseen, extremes
-from heedful.studies.translation.conclusions import unequal, verdicts
-from heedful.studies.translation.corpora import StudyCorpus, TestSet, read_study_corpus
-from heedful.studies.translation.elsewhere import Visitor
-from heedful.studies.translation.meter import StudyProgress, training_name
+from heedful.studies.translation.arms import (
+    PublicModel,
+    StudyProgress,
+    Trainer,
+    curve_of,
+    samples_of,
+    training_name,
+    translations_of,
+)
+from heedful.studies.translation.corpus import StudyCorpus, TestSet, read_study_corpus
+from heedful.studies.translation.findings import unequal, verdicts
 from heedful.studies.translation.model_card import write_card
-from heedful.studies.translation.records import (
+from heedful.studies.translation.recipe import StudySettings
+from heedful.studies.translation.results import (
     ELSEWHERE,
     HERE,
     LABELS,
@@ -40,9 +45,16 @@ from heedful.studies.translation.records import (
     Comparison,
     TranslationStudy,
 )
-from heedful.studies.translation.runs import curve_of, samples_of, shifted, translations_of
-from heedful.studies.translation.scoring import paired_gain, scores, slice_of
-from heedful.studies.translation.settings import StudySettings
+from heedful.studies.translation.scoring import (
+    BASELINES,
+    by_length,
+    by_unseen,
+    extremes,
+    paired_gain,
+    scores,
+    slice_of,
+    translate_baseline,
+)
 from heedful.studies.translation.translator import Translator
 from heedful.training import FinishedRun
 
@@ -64,10 +76,13 @@ class _Entry:
     run: FinishedRun
     before: FinishedRun | None
     """The pretraining that came first."""
-    parameters: int
-    changed: int
     translations: dict[str, tuple[str, ...]]
+    """By the name of the test set."""
     speed: float
+    """Sentences a second."""
+    parameters: int
+    trained: int
+    """Parameters that were changed on the pairs."""
 
     @property
     def minutes(self) -> float:
@@ -98,14 +113,14 @@ def run_study(
     progress = StudyProgress(settings, tell)
     progress.say("reading the corpus")
     corpus = read_study_corpus(settings)
-    workshop = Workshop(settings, corpus, output, progress)
-    visitor = Visitor(settings.elsewhere, workshop) if settings.elsewhere.model else None
-    if visitor is not None:
-        visitor.check()
+    trainer = Trainer(settings, corpus, output, progress)
+    public = PublicModel(trainer) if settings.elsewhere.model else None
+    if public is not None:
+        public.format.marks(public.tokenizer)  # what cannot be used is refused before training
     entries: dict[tuple[str, int], _Entry] = {}
     results: list[ArmResult] = []
     comparisons: list[Comparison] = []
-    for entry in _entries(workshop, visitor):
+    for entry in _entries(trainer, public):
         entries[entry.arm, entry.pairs] = entry
         comparisons += _compared(entry, entries, corpus.test)
         result = _result(entry, corpus, comparisons)
@@ -131,13 +146,13 @@ def run_study(
         worst=worst,
         judged=judged,
         alignment=_alignment(largest[judged], corpus.test),
-        unequal=unequal(settings, corpus, results, workshop.tokenizer.size, visitor),
+        unequal=unequal(settings, corpus, results, trainer.tokenizer.size, public),
         verdicts=verdicts(settings, results, comparisons),
         settings=settings.model_dump(mode="json"),
         command=command,
         minutes=(time.perf_counter() - started) / 60,
         machine=f"{machine.cpu}, {machine.cores} cores",
-        elsewhere="" if visitor is not None else GET_A_MODEL,
+        elsewhere="" if public is not None else GET_A_MODEL,
     )
 
 
@@ -147,39 +162,36 @@ def scores_key(entry: _Entry, results: Sequence[ArmResult]) -> tuple[int, float]
     return result.sentences, result.bleu
 
 
-def _entries(workshop: Workshop, visitor: Visitor | None) -> Iterator[_Entry]:
-    """Train every arm at every size, cheapest first."""
-    settings, corpus = workshop.settings, workshop.corpus
+def _entries(trainer: Trainer, public: PublicModel | None) -> Iterator[_Entry]:
+    """Train every arm at every size, cheapest first, and translate the tests."""
+    settings, corpus = trainer.settings, trainer.corpus
     tests = (corpus.test, *corpus.others)
-    size = parameter_count(settings.shape.config(workshop.tokenizer.size))
+    own = parameter_count(settings.shape.config(trainer.tokenizer.size))
 
-    def entry(arm: str, pairs: int, run: FinishedRun, before: FinishedRun | None) -> _Entry:
-        workshop.progress.say(f"{training_name(arm, pairs)}: translating the test")
-        made, speed = translations_of(run.folder, tests)
-        return _Entry(arm, pairs, run, before, size, size, made, speed)
+    def entry(arm: str, pairs: int, run: FinishedRun, before: FinishedRun | None = None) -> _Entry:
+        trainer.progress.say(f"{training_name(arm, pairs)}: translating the test")
+        translations, speed = translations_of(run.folder, tests)
+        return _Entry(arm, pairs, run, before, translations, speed, own, own)
 
     scratch: dict[int, FinishedRun] = {}
     for pairs in settings.sizes:
-        scratch[pairs] = workshop.on_pairs(SCRATCH, pairs)
-        yield entry(SCRATCH, pairs, scratch[pairs], None)
-    if has_text(corpus):
-        before = workshop.language_model()
+        scratch[pairs] = trainer.on_pairs(SCRATCH, pairs)
+        yield entry(SCRATCH, pairs, scratch[pairs])
+    if corpus.has_text:
+        before = trainer.language_model()
         for pairs in settings.sizes:
-            tuned = workshop.on_pairs(HERE, pairs, before=before)
+            tuned = trainer.on_pairs(HERE, pairs, before=before)
             yield entry(HERE, pairs, tuned, before)
             if pairs in settings.clocked:
                 alone = scratch[pairs]
                 spent = before.processor_seconds + tuned.processor_seconds
                 steps = max(round(spent / alone.processor_seconds * alone.result.step), 1)
-                yield entry(LONGER, pairs, workshop.on_pairs(LONGER, pairs, steps=steps), None)
-    if visitor is not None:
-        changed = visitor.trained()
-        few = tuple(test.first(settings.elsewhere.sentences) for test in tests)
+                yield entry(LONGER, pairs, trainer.on_pairs(LONGER, pairs, steps=steps))
+    if public is not None:
+        tests = tuple(test.first(settings.elsewhere.sentences) for test in tests)
         for pairs in settings.elsewhere.sizes or settings.sizes:
-            tuned = visitor.on_pairs(pairs)
-            workshop.progress.say(f"{training_name(ELSEWHERE, pairs)}: translating the test")
-            made, speed = translations_of(tuned.folder, few)
-            yield _Entry(ELSEWHERE, pairs, tuned, None, visitor.parameters, changed, made, speed)
+            of_public = entry(ELSEWHERE, pairs, public.on_pairs(pairs))
+            yield replace(of_public, parameters=public.parameters, trained=public.trained)
 
 
 def _compared(
@@ -214,47 +226,33 @@ def _compared(
 
 def _result(entry: _Entry, corpus: StudyCorpus, comparisons: Sequence[Comparison]) -> ArmResult:
     count = len(entry.on_test)
-    found = scores(entry.on_test, corpus.test.references[:count])
     with_scratch = [
         c for c in comparisons if (c.pairs, c.arm, c.against) == (entry.pairs, entry.arm, SCRATCH)
     ]
     result = entry.run.result
-    others = [test for test in corpus.others if test.name in entry.translations]
     return ArmResult(
+        **vars(scores(entry.on_test, corpus.test.references[:count])),
         arm=entry.arm,
         label=LABELS[entry.arm],
         pairs=entry.pairs,
-        bleu=found.bleu,
-        bleu_low=found.bleu_low,
-        bleu_high=found.bleu_high,
-        chrf=found.chrf,
-        chrf_low=found.chrf_low,
-        chrf_high=found.chrf_high,
-        exact=found.exact,
-        sentences=count,
         minutes=entry.minutes,
         minutes_before=entry.minutes_before,
-        signature=found.signature,
-        chrf_signature=found.chrf_signature,
         gain=with_scratch[0].gain if with_scratch else None,
         p_value=with_scratch[0].p_value if with_scratch else None,
         steps=result.step,
         epochs=result.epoch,
         tokens=result.tokens,
         parameters=entry.parameters,
-        trained=entry.changed,
+        trained=entry.trained,
         computed_as=result.computed_as,
         by_length=by_length(corpus.test, entry.on_test),
         by_unseen=by_unseen(corpus.test, entry.on_test, corpus.first(entry.pairs)),
         splits=tuple(
-            slice_of(
-                test.name,
-                entry.translations[test.name],
-                test.references[: len(entry.translations[test.name])],
-            )
-            for test in others
+            slice_of(test.name, texts, test.references[: len(texts)])
+            for test in corpus.others
+            if (texts := entry.translations.get(test.name))
         ),
-        curve=shifted(curve_of(entry.run), entry.minutes_before),
+        curve=curve_of(entry.run, entry.minutes_before),
         samples=samples_of(entry.run.folder, corpus.development),
         sentences_per_second=entry.speed,
         run=str(entry.run.folder),
@@ -262,26 +260,20 @@ def _result(entry: _Entry, corpus: StudyCorpus, comparisons: Sequence[Comparison
 
 
 def _baselines(settings: StudySettings, corpus: StudyCorpus) -> tuple[BaselineResult, ...]:
-    made = []
-    for pairs in settings.sizes:
-        used = corpus.first(pairs)
-        for baseline in BASELINES:
-            found = scores(
-                translate_baseline(baseline, used, corpus.test.sources), corpus.test.references
-            )
-            made.append(
-                BaselineResult(
-                    baseline=baseline,
-                    pairs=pairs,
-                    bleu=found.bleu,
-                    bleu_low=found.bleu_low,
-                    bleu_high=found.bleu_high,
-                    chrf=found.chrf,
-                    exact=found.exact,
-                    signature=found.signature,
+    test = corpus.test
+    return tuple(
+        BaselineResult(
+            **vars(
+                scores(
+                    translate_baseline(baseline, corpus.first(pairs), test.sources), test.references
                 )
-            )
-    return tuple(made)
+            ),
+            baseline=baseline,
+            pairs=pairs,
+        )
+        for pairs in settings.sizes
+        for baseline in BASELINES
+    )
 
 
 def _largest(entries: dict[tuple[str, int], _Entry]) -> dict[str, _Entry]:
