@@ -102,8 +102,8 @@ def separate(
         without=without,
         rounding=rounding_of(points) if rounding is None else rounding,
     )
-    found = search.run(search.first_guess() if start is None else np.unique(start), exact)
-    return found if found.verdict != "borderline" else search.second_opinion(found)
+    first = search.run(search.first_guess() if start is None else np.unique(start), exact)
+    return first if first.verdict != "borderline" else search.second_opinion(first)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

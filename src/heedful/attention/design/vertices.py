@@ -33,6 +33,12 @@ from heedful.errors import InputError
 from heedful.progress import Step
 from heedful.records import Record
 
+Keys = Float[np.ndarray, "n d"]
+Directions = Float32[np.ndarray, "m d"]
+Chosen = Int[np.ndarray, " m"]
+"""Positions of the keys in question, one for each direction."""
+Pool = Int[np.ndarray, " p"]
+"""Positions of the outer keys that stand for all, ascending."""
 A_LOOK = 64
 """Exact tests of a process between two looks at the clock."""
 
@@ -73,8 +79,8 @@ def copyable(
     `workers` processes share the exact tests; the answer does not depend on their number.
     After `seconds` no further search or test begins, and keys still waiting for one are undecided.
 
-    >>> found = copyable([[0, 0], [2, 0], [0, 2], [0.5, 0.5]])
-    >>> found.copyable.tolist(), found.count
+    >>> corners = copyable([[0, 0], [2, 0], [0, 2], [0.5, 0.5]])
+    >>> corners.copyable.tolist(), corners.count
     ([True, True, True, False], 3)
     """
     began = time.perf_counter()
@@ -97,22 +103,24 @@ def copyable(
     inverse = inverse.reshape(-1)
     small, exponent = normalised(distinct)
     deadline = None if seconds is None else began + seconds
-    found = _Hull(small, workers, deadline, lambda more: None if len(small) < n else report(more))
-    found.decide()
+    # Where keys are equal, progress on distinct ones is no progress on all: it is told at the end.
+    tell = report if len(small) == n else lambda more: None
+    hull = _Vertices(small, workers, deadline, tell)
+    hull.decide()
     if exact_margins and len(small) > 1:
-        found.measure(np.flatnonzero((found.margin > 0) & (counts == 1)))
+        hull.measure(np.flatnonzero((hull.margin > 0) & (counts == 1)))
     alone = counts[inverse] == 1
-    verdict = (found.margin > 0)[inverse] & alone
+    verdict = (hull.margin > 0)[inverse] & alone
     unit = np.ldexp(1.0, exponent)
     report(n - decided)
     return Copyable(
         count=int(verdict.sum()),
         copyable=verdict,
-        undecided=tuple(np.flatnonzero(found.open[inverse] & alone).tolist()),
-        margin=np.where(verdict, found.margin[inverse], 0.0) * unit,
-        margin_upper=np.where(alone, found.upper[inverse], 0.0) * unit,
+        undecided=tuple(np.flatnonzero(hull.open[inverse] & alone).tolist()),
+        margin=np.where(verdict, hull.margin[inverse], 0.0) * unit,
+        margin_upper=np.where(alone, hull.upper[inverse], 0.0) * unit,
         exact_margins=exact_margins,
-        stages={**found.stages, "equal to another key": int((~alone).sum())},
+        stages={**hull.stages, "equal to another key": int((~alone).sum())},
         seconds=time.perf_counter() - began,
     )
 
@@ -138,12 +146,12 @@ def certify(keys: Any, of: int) -> Separation:
     )
 
 
-class _Hull:
-    """The verdicts on distinct keys as they are found."""
+class _Vertices:
+    """The verdicts on distinct keys as they are separation."""
 
     def __init__(
         self,
-        keys: Float[np.ndarray, "n d"],
+        keys: Keys,
         workers: int,
         deadline: float | None,
         report: Callable[[int], None],
@@ -170,13 +178,15 @@ class _Hull:
         self.upper = np.minimum(self.upper, apart)
         self._test(screened)
 
-    def measure(self, chosen: Int[np.ndarray, " m"]) -> None:
+    def measure(self, chosen: Chosen) -> None:
         """Bring the bounds of the margins together."""
         everything = np.arange(len(self.keys))
-        for j, found in zip(chosen, self._separate(chosen, everything, exact=True), strict=True):
-            if found.verdict == "outside":
-                self.margin[j] = max(self.margin[j], found.margin)
-            self.upper[j] = min(self.upper[j], found.margin_upper)
+        for j, separation in zip(
+            chosen, self._separate(chosen, everything, exact=True), strict=True
+        ):
+            if separation.verdict == "outside":
+                self.margin[j] = max(self.margin[j], separation.margin)
+            self.upper[j] = min(self.upper[j], separation.margin_upper)
 
     def _test(self, screened: Screened) -> None:
         pool = np.zeros(len(self.keys), dtype=bool)
@@ -194,13 +204,13 @@ class _Hull:
             results = self._separate(pending, np.flatnonzero(pool), exact=False)
             again: list[int] = []
             directions: list[Float[np.ndarray, " d"]] = []
-            for j, found in zip(pending.tolist(), results, strict=True):
-                self.upper[j] = min(self.upper[j], found.margin_upper)
-                if found.verdict == "outside":
+            for j, separation in zip(pending.tolist(), results, strict=True):
+                self.upper[j] = min(self.upper[j], separation.margin_upper)
+                if separation.verdict == "outside":
                     again.append(j)
-                    directions.append(found.direction)
-                    self.members[j] = found.members
-                elif found.verdict == "inside":
+                    directions.append(separation.direction)
+                    self.members[j] = separation.members
+                elif separation.verdict == "inside":
                     inside += 1
                 else:
                     self.open[j] = True
@@ -214,7 +224,7 @@ class _Hull:
 
     def _challenge(
         self,
-        chosen: Int[np.ndarray, " m"],
+        chosen: Chosen,
         directions: list[Float[np.ndarray, " d"]],
         pool: Bool[np.ndarray, " n"],
     ) -> tuple[Int[np.ndarray, " left"], int]:
@@ -227,19 +237,17 @@ class _Hull:
         # A key leads its pool by a float64 direction that float32 or rounding cannot confirm.
         stuck = ~won & pool[leads.rival]
         for j in chosen[stuck].tolist():
-            found = separate(self.keys, self.keys[j], without=j, rounding=self.rounding)
-            self.margin[j] = found.margin
-            self.upper[j] = min(self.upper[j], found.margin_upper)
-            self.open[j] = found.verdict == "borderline"
+            separation = separate(self.keys, self.keys[j], without=j, rounding=self.rounding)
+            self.margin[j] = separation.margin
+            self.upper[j] = min(self.upper[j], separation.margin_upper)
+            self.open[j] = separation.verdict == "borderline"
         pool[leads.rival[~won]] = True
         pool[chosen[self.margin[chosen] > 0]] = True
         left = chosen[~won & ~stuck]
         self.report(len(chosen) - len(left))
         return left, int((self.margin[chosen] > 0).sum())
 
-    def _separate(
-        self, chosen: Int[np.ndarray, " m"], pool: Int[np.ndarray, " p"], *, exact: bool
-    ) -> list[Separation]:
+    def _separate(self, chosen: Chosen, pool: Pool, *, exact: bool) -> list[Separation]:
         shares = np.array_split(chosen, max(1, min(len(chosen) // 64, 8 * self.workers)))
         jobs = (
             delayed(_against)(self.keys, pool, share, self._starts(share), self.rounding, exact)
@@ -248,16 +256,16 @@ class _Hull:
         # Few keys are sooner tested than a second process is started.
         workers = self.workers if len(chosen) > 512 else 1
         parts = Parallel(n_jobs=workers)(jobs)
-        return [found for part in parts for found in part]
+        return [separation for part in parts for separation in part]
 
-    def _starts(self, chosen: Int[np.ndarray, " m"]) -> list[Int[np.ndarray, " _"] | None]:
+    def _starts(self, chosen: Chosen) -> list[Int[np.ndarray, " _"] | None]:
         return [self.members.get(j) for j in chosen.tolist()]
 
 
 def _against(
-    keys: Float[np.ndarray, "n d"],
-    pool: Int[np.ndarray, " p"],
-    chosen: Int[np.ndarray, " m"],
+    keys: Keys,
+    pool: Pool,
+    chosen: Chosen,
     starts: list[Int[np.ndarray, " _"] | None],
     rounding: float,
     exact: bool,
@@ -297,19 +305,19 @@ class Leads(NamedTuple):
 
     margin: Float[np.ndarray, " m"]
     """Certified lead over all other keys of the unit direction; not positive: no certain lead."""
-    rival: Int[np.ndarray, " m"]
+    rival: Chosen
     """The other key with the highest score."""
 
 
 class Points(NamedTuple):
     """Keys in float64 and in float32, and the largest norm among them."""
 
-    exact: Float[np.ndarray, "n d"]
+    exact: Keys
     rough: Float32[np.ndarray, "n d"]
     largest: float
 
     @classmethod
-    def of(cls, keys: Float[np.ndarray, "n d"]) -> Points:
+    def of(cls, keys: Keys) -> Points:
         """Prepare keys that are centred and of order one."""
         largest = float(np.sqrt(np.einsum("ij,ij->i", keys, keys).max()))
         return cls(keys, keys.astype(np.float32), largest)
@@ -328,9 +336,7 @@ class Screened(NamedTuple):
     """How many keys each stage decided."""
 
 
-def leads_of(
-    points: Points, owners: Int[np.ndarray, " m"], directions: Float32[np.ndarray, "m d"]
-) -> Leads:
+def leads_of(points: Points, owners: Chosen, directions: Directions) -> Leads:
     """Return by how much each direction puts its owner above all other keys."""
     margin, rival = np.empty(len(owners)), np.empty(len(owners), dtype=np.int64)
     step = max(1, BLOCK // len(points.exact))
@@ -352,9 +358,7 @@ def screen(points: Points, report: Report, deadline: float | None = None) -> Scr
     margin, rival = np.zeros(n), np.zeros(n, dtype=np.int64)
     stages: dict[str, int] = {}
 
-    def attempt(
-        stage: str, chosen: Int[np.ndarray, " m"], directions: Float32[np.ndarray, "m d"]
-    ) -> None:
+    def attempt(stage: str, chosen: Chosen, directions: Directions) -> None:
         leads = leads_of(points, chosen, directions)
         rival[chosen] = leads.rival
         won: Bool[np.ndarray, " m"] = leads.margin > 0
@@ -377,8 +381,8 @@ def screen(points: Points, report: Report, deadline: float | None = None) -> Scr
 
 
 def _block(
-    points: Points, owners: Int[np.ndarray, " m"], directions: Float32[np.ndarray, "m d"]
-) -> tuple[Float[np.ndarray, " m"], Int[np.ndarray, " m"]]:
+    points: Points, owners: Chosen, directions: Directions
+) -> tuple[Float[np.ndarray, " m"], Chosen]:
     rows = np.arange(len(owners))
     scores = directions @ points.rough.T
     own = scores[rows, owners].astype(np.float64)
@@ -401,9 +405,7 @@ def _block(
     return margin, rival
 
 
-def _whitened(
-    keys: Float[np.ndarray, "n d"], chosen: Int[np.ndarray, " m"]
-) -> Float32[np.ndarray, "m d"]:
+def _whitened(keys: Keys, chosen: Chosen) -> Directions:
     """Return Σ⁻¹k_j: the direction in which k_j leads a cloud of covariance Σ the most."""
     covariance = keys.T @ keys / len(keys)
     values, vectors = np.linalg.eigh(covariance)
@@ -433,9 +435,9 @@ PATIENCE = 24
 
 
 def smoothed_directions(
-    keys: Float[np.ndarray, "n d"],
-    pool: Int[np.ndarray, " p"],
-    chosen: Int[np.ndarray, " m"],
+    keys: Keys,
+    pool: Pool,
+    chosen: Chosen,
     block: int,
 ) -> Iterator[tuple[Int[np.ndarray, " part"], Float32[np.ndarray, "part d"]]]:
     """Yield chosen keys, some at a time, with directions in which they lead the pool, or nearly.
@@ -451,8 +453,8 @@ def smoothed_directions(
         own = np.searchsorted(pool, part)
         own[(own == len(pool)) | (pool[np.minimum(own, len(pool) - 1)] != part)] = -1
         aims = ((keys[part] - centre) @ whitening).astype(np.float32)
-        found = _Block(aims, against, own).run()
-        back = found.astype(np.float64) @ whitening.T
+        guesses = _Block(aims, against, own).run()
+        back = guesses.astype(np.float64) @ whitening.T
         back /= np.abs(back).max(axis=1, keepdims=True) + 1e-300
         yield part, back.astype(np.float32)
 
@@ -462,9 +464,9 @@ class _Block:
 
     def __init__(
         self,
-        aims: Float32[np.ndarray, "m d"],
+        aims: Directions,
         against: Float32[np.ndarray, "p d"],
-        own: Int[np.ndarray, " m"],
+        own: Chosen,
     ) -> None:
         self.aims, self.against = aims, against
         rows = np.flatnonzero(own >= 0)
@@ -473,7 +475,7 @@ class _Block:
         self.shorten = 1 / np.sqrt(np.maximum(squared, np.float32(1e-6)))
         self.shorten[self.own] = 0  # a key is no rival of itself
 
-    def run(self) -> Float32[np.ndarray, "m d"]:
+    def run(self) -> Directions:
         even = np.full(self.shorten.shape, 1 / self.shorten.shape[1], dtype=np.float32)
         q, mu = self._pull(even), 1.0
         worst, pull = self._worst(q, mu)
@@ -493,9 +495,7 @@ class _Block:
                 break
         return best
 
-    def _worst(
-        self, q: Float32[np.ndarray, "m d"], mu: float
-    ) -> tuple[Float32[np.ndarray, " m"], Float32[np.ndarray, "m d"]]:
+    def _worst(self, q: Directions, mu: float) -> tuple[Float32[np.ndarray, " m"], Directions]:
         """Return min a_i·q, and Aᵀ softmax(−Aq/μ)."""
         leads = (q * self.aims).sum(axis=1, keepdims=True) - q @ self.against.T
         leads *= self.shorten
@@ -505,14 +505,12 @@ class _Block:
         y /= y.sum(axis=1, keepdims=True)
         return worst, self._pull(y)
 
-    def _pull(self, y: Float32[np.ndarray, "m p"]) -> Float32[np.ndarray, "m d"]:
+    def _pull(self, y: Float32[np.ndarray, "m p"]) -> Directions:
         y = y * self.shorten
         return np.asarray(self.aims * y.sum(axis=1, keepdims=True) - y @ self.against)
 
 
-def _per_unit(
-    lead: Float32[np.ndarray, " m"], q: Float32[np.ndarray, "m d"]
-) -> Float32[np.ndarray, " m"]:
+def _per_unit(lead: Float32[np.ndarray, " m"], q: Directions) -> Float32[np.ndarray, " m"]:
     return np.asarray(lead / (np.linalg.norm(q, axis=1) + np.float32(1e-30)))
 
 

@@ -105,11 +105,13 @@ def try_additions(
     target = vector("wanted", wanted, length=x.shape[1])
     amount = number_of("multiple", multiple)
     names = frame(basis, x.shape[1])
-    found = []
-    for name, added in additions.items():
-        step = vector(f"additions[{name}]", added, length=x.shape[1])
-        found.append(_added(x, position, target, (name, step), amount, scale, names))
-    return tuple(found)
+    steps = {
+        name: vector(f"additions[{name}]", added, length=x.shape[1])
+        for name, added in additions.items()
+    }
+    return tuple(
+        _added(x, position, target, addition, amount, scale, names) for addition in steps.items()
+    )
 
 
 def _added(

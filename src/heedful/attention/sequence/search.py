@@ -8,7 +8,7 @@ position p with a wanted output, the position j(p) it copies. A plan works when
 
 Then β M reads j(p) ever more purely as β grows. Both systems are linear: the sparsest M and V
 come from linear programmes (HiGHS), those of least norm from a least-distance problem.
-Where no plan works, `sequence_mixtures` looks for weights that are not one-hot.
+Where no plan works, `search_mixtures` looks for weights that are not one-hot.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -26,7 +26,8 @@ from scipy.optimize import brentq, linprog, minimize
 from heedful.attention.design.hull import rounding_of, separate
 from heedful.attention.operation import softmax
 
-Preference = Literal["sparse", "least_norm"]
+PREFERENCES = ("sparse", "least_norm")
+"""Which matrices are sought: few entries, or the least norm."""
 MOST_NODES = 5_000
 """Partial plans looked at before the search settles for the best so far."""
 MOST_PLANS = 64
@@ -38,13 +39,13 @@ SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class PlanProblem:
     """Inputs and wanted outputs in the orthonormal coordinates in which matrices are sought."""
 
     X: Float[np.ndarray, "n d"]
     positions: tuple[int, ...]
     Y: Float[np.ndarray, "p v"]
-    prefer: Preference
+    prefer: str
     V: Float[np.ndarray, "v d"] | None = None
     """Given when the values may not be chosen; None when V is part of the search."""
     uses: Float[np.ndarray, " d"] | None = None
@@ -76,7 +77,7 @@ class Outcome:
     exhaustive: bool
 
 
-def search_plans(problem: Problem, tolerance: float) -> Outcome:
+def search_plans(problem: PlanProblem, tolerance: float) -> Outcome:
     """Return the plan whose matrices are smallest, among all plans if they are few enough."""
     best: Solution | None = None
     compared, nodes = 0, 0
@@ -135,7 +136,7 @@ def smallest_mass(weights: Any, reads: tuple[tuple[int, ...], ...]) -> float:
 
 
 def _plans(
-    problem: Problem, groups: tuple[tuple[int, ...], ...]
+    problem: PlanProblem, groups: tuple[tuple[int, ...], ...]
 ) -> Iterator[tuple[tuple[int, ...], ...] | None]:
     """Yield complete plans; None for each partial plan given up, so that work can be counted.
 
@@ -175,7 +176,7 @@ def _fits_inputs(inputs: Any, chosen: list[tuple[int, ...]], size: float) -> boo
     )
 
 
-def _fits_values(problem: Problem, chosen: list[tuple[int, ...]]) -> bool:
+def _fits_values(problem: PlanProblem, chosen: list[tuple[int, ...]]) -> bool:
     """Is there one V that gives every wanted output chosen so far?"""
     A = _read_inputs(problem, chosen)
     Y = problem.Y[: len(chosen)]
@@ -184,7 +185,7 @@ def _fits_values(problem: Problem, chosen: list[tuple[int, ...]]) -> bool:
     return bool(np.max(np.abs(A @ V.T - Y)) <= 1e-8 * largest)
 
 
-def _read_inputs(problem: Problem, reads: Any) -> Any:
+def _read_inputs(problem: PlanProblem, reads: Any) -> Any:
     return np.array([problem.X[list(read)].mean(axis=0) for read in reads])
 
 
@@ -197,7 +198,7 @@ def _is_vertex(X: Any, groups: Any, group: tuple[int, ...], size: float) -> bool
 
 
 def _solve(
-    problem: Problem, reads: tuple[tuple[int, ...], ...], tolerance: float
+    problem: PlanProblem, reads: tuple[tuple[int, ...], ...], tolerance: float
 ) -> Solution | None:
     sparse_wanted = problem.prefer == "sparse"
     M = _sparse_scores(problem, reads) if sparse_wanted else _least_scores(problem, reads)
@@ -217,7 +218,7 @@ def _size(matrix: Any, order: int) -> float:
     return float(np.linalg.norm(matrix.ravel(), order))
 
 
-def _constraints(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> tuple[Any, Any]:
+def _constraints(problem: PlanProblem, reads: tuple[tuple[int, ...], ...]) -> tuple[Any, Any]:
     """Return the pairs (x_p, x_{j(p)} − x_j) whose product with M must be at least 1."""
     left, right = [], []
     for position, read in zip(problem.positions, reads, strict=True):
@@ -229,7 +230,7 @@ def _constraints(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> tuple[
     return np.reshape(left, (-1, width)), np.reshape(right, (-1, width))
 
 
-def _sparse_scores(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> Any:
+def _sparse_scores(problem: PlanProblem, reads: tuple[tuple[int, ...], ...]) -> Any:
     """Return the M with unit margins and the least sum of |entries|, or None."""
     left, right = _constraints(problem, reads)
     width = problem.X.shape[1]
@@ -241,19 +242,19 @@ def _sparse_scores(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> Any:
     # decides between score matrices that are equally sparse.
     uses = np.zeros(width) if problem.uses is None else problem.uses
     price = 1.0 + 1e-3 * (np.add.outer(uses, uses)).ravel() / max(1.0, 2 * uses.max())
-    found = linprog(
+    programme = linprog(
         np.concatenate([price, price]),
         A_ub=np.hstack([-rows, rows]) / unit,
         b_ub=-np.ones(len(rows)),
         method="highs",
     )
-    if found.status != 0 or found.x is None:
+    if programme.status != 0 or programme.x is None:
         return None
-    plus, minus = np.split(found.x, 2)
+    plus, minus = np.split(programme.x, 2)
     return _unit_margins(_tidy((plus - minus).reshape(width, width)) / unit, left, right)
 
 
-def _least_scores(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> Any:
+def _least_scores(problem: PlanProblem, reads: tuple[tuple[int, ...], ...]) -> Any:
     """Return the M of least Frobenius norm with unit margins, or None.
 
     If u is the unit direction along which every constraint has the widest margin δ, then u/δ
@@ -265,11 +266,11 @@ def _least_scores(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> Any:
         return np.zeros((width, width))
     span = span_of(problem.X) / problem.size
     rows = np.einsum("ci,cj->cij", left @ span.T, right @ span.T).reshape(len(left), -1)
-    found = separate(-rows, rounding=max(rounding_of(rows), SAME))
-    if found.verdict != "outside":
+    separation = separate(-rows, rounding=max(rounding_of(rows), SAME))
+    if separation.verdict != "outside":
         return None
-    M = span.T @ found.direction.reshape(len(span), len(span)) @ span
-    return _unit_margins(M / found.margin, left, right)
+    M = span.T @ separation.direction.reshape(len(span), len(span)) @ span
+    return _unit_margins(M / separation.margin, left, right)
 
 
 def _unit_margins(M: Any, left: Any, right: Any) -> Any:
@@ -284,7 +285,7 @@ def span_of(X: Any) -> Any:
     return rows[singular > 1e-12 * singular.max(initial=0.0)]
 
 
-def _values(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> Any:
+def _values(problem: PlanProblem, reads: tuple[tuple[int, ...], ...]) -> Any:
     """Return V with V x_{j(p)} = y_p: the sparsest, or the one of least norm."""
     A = _read_inputs(problem, reads)
     least = np.linalg.lstsq(A, problem.Y, rcond=1e-10)[0].T
@@ -295,15 +296,15 @@ def _values(problem: Problem, reads: tuple[tuple[int, ...], ...]) -> Any:
     blocks = sparse.block_diag([A / unit] * outputs, format="csr")
     # Staying on its own axis is a shade cheaper than moving a component to another one.
     price = (1.0 + 1e-3 * (1.0 - np.eye(outputs, width))).ravel()
-    found = linprog(
+    programme = linprog(
         np.concatenate([price, price]),
         A_eq=sparse.hstack([blocks, -blocks], format="csr"),
         b_eq=(A @ least.T).T.ravel() / unit,
         method="highs",
     )
-    if found.status != 0 or found.x is None:
+    if programme.status != 0 or programme.x is None:
         return least
-    plus, minus = np.split(found.x, 2)
+    plus, minus = np.split(programme.x, 2)
     V = _tidy((plus - minus).reshape(outputs, width))
     # HiGHS meets equations to about 1e-7; keep the exact solution where that shows.
     largest = float(np.abs(problem.Y).max()) or 1.0
@@ -326,7 +327,7 @@ _STEPS: Any = {"maxiter": 500, "gtol": 1e-12, "ftol": 1e-15}
 
 
 def search_mixtures(
-    problem: Problem, tolerance: float, *, starts: int = 9, seed: int = 0
+    problem: PlanProblem, tolerance: float, *, starts: int = 9, seed: int = 0
 ) -> Solution | None:
     """Return M and V whose weights need not be one-hot, from the best of several starts.
 
@@ -339,9 +340,9 @@ def search_mixtures(
     for start in range(starts):
         spread = 1.0 if start % 2 else 4.0
         begin = best if start == 0 else spread * rng.standard_normal(best.shape)
-        found = minimize(search.loss, begin, jac=True, method="L-BFGS-B", options=_STEPS)
-        if found.fun < best_loss:
-            best, best_loss = found.x, float(found.fun)
+        optimum = minimize(search.loss, begin, jac=True, method="L-BFGS-B", options=_STEPS)
+        if optimum.fun < best_loss:
+            best, best_loss = optimum.x, float(optimum.fun)
         if best_loss <= (1e-3 * tolerance) ** 2:
             break
     return search.solution(best) if search.worst(best) <= tolerance else None
@@ -350,7 +351,7 @@ def search_mixtures(
 class _Mixture:
     """The smooth problem: weights softmax(x_pᵀ M x_j), M in the span of inputs of size 1."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: PlanProblem) -> None:
         self.problem = problem
         self.span = span_of(problem.X)
         self.X = problem.X @ self.span.T / problem.size
