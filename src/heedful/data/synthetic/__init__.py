@@ -45,6 +45,11 @@ class Draws:
         """Draw one item, each as likely as any other."""
         return items[int(self.share() * len(items))]
 
+    def other(self, items: Sequence[Item], than: Item) -> Item:
+        """Draw one item that is not `than`."""
+        item = self.of(items)
+        return item if item != than else self.other(items, than)
+
     def weighted(self, items: Sequence[Item], cumulated: Sequence[float]) -> Item:
         """Draw one item by weights that `running_sum` has added up."""
         place = bisect_right(cumulated, self.share() * cumulated[-1])

@@ -1,6 +1,7 @@
 """Templates of doing: somebody does something, gives, speaks, goes; and clauses joined together.
 
 A template draws a sentence in both languages. `who` is the subject it must take; None draws one.
+`templates.toml` says how often each template is drawn, and `corpus.py` draws them by their names.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from heedful.data.synthetic.phrasebook.choices import (
 from heedful.data.synthetic.phrasebook.clauses import (
     Agreement,
     Draft,
-    Phrase,
     Subject,
     at,
     be,
     clause,
+    combined,
     english_clause,
     english_tense,
     french_clause,
@@ -63,7 +64,6 @@ from heedful.data.synthetic.phrasebook.vocabulary import (
     SPEAKING,
     STATE,
     VERBS,
-    Noun,
     Verb,
     Words,
     adjectives_of,
@@ -101,7 +101,7 @@ def transitive(draws: Draws, who: Subject | None = None) -> Draft:
     time = _some_time(draws, verb, tense, negation, 0.2)
     others = () if time.french else _other_tenses(who, verb, tense, negation, thing.english)
     said = clause(who, verb, tense, thing[:2], negation=negation)
-    combinations = _combined(who, verb, noun, thing)
+    combinations = combined(who, verb, noun, thing)
     return Draft(*timed(said, time, draws.chance(0.4)), combinations, others)
 
 
@@ -125,17 +125,10 @@ def _other_tenses(
     return (english_clause(who, verb.english, other[in_english], rest, negation=negation),)
 
 
-def _combined(who: Subject, verb: Verb, noun: Noun, thing: Phrase) -> tuple[str, ...]:
-    """Return the combinations of a clause: verb+object, and what its phrases hold."""
-    return (*who.combinations, f"{verb.infinitive}+{noun.lemma}", *thing.combinations)
-
-
 def habit(draws: Draws, who: Subject | None = None) -> Draft:
     """Somebody often does something, or does it every day."""
     who = who or subject(draws)
-    verb = some_verb(draws, who)
-    while "s" in verb.marks or verb.infinitive in _NO_HABIT:
-        verb = some_verb(draws, who)
+    verb = some_verb(draws, who, without="s", but=_NO_HABIT)
     thing, noun = thing_done_to(draws, verb, who, habitual=True)
     if "p" not in verb.marks and draws.chance(0.5):
         time = draws.of(HABITS)
@@ -144,7 +137,7 @@ def habit(draws: Draws, who: Subject | None = None) -> Draft:
     else:
         often = draws.of(FREQUENCIES)
         said = clause(who, verb, "present", thing[:2], english="simple", adverb=often)
-    return Draft(*said, _combined(who, verb, noun, thing))
+    return Draft(*said, combined(who, verb, noun, thing))
 
 
 def nothing(draws: Draws, who: Subject | None = None) -> Draft:
@@ -163,9 +156,7 @@ def nothing(draws: Draws, who: Subject | None = None) -> Draft:
 def modal(draws: Draws, who: Subject | None = None) -> Draft:
     """Somebody can, wants to or must do something."""
     who = who or subject(draws)
-    verb = some_verb(draws, who)
-    while verb.marks:
-        verb = some_verb(draws, who)
+    verb = some_verb(draws, who, without="sgpn")
     tense = draws.of(_MODALS)
     negation = "pas" if draws.chance(0.25) else ""
     thing, noun = thing_done_to(draws, verb, who, negation)
@@ -175,7 +166,7 @@ def modal(draws: Draws, who: Subject | None = None) -> Draft:
         rest = with_object(verb.english, thing.english)
         others = (joined(who.english, has, verb.english.base, rest),)
     said = clause(who, verb, tense, thing[:2], negation=negation)
-    return Draft(*said, _combined(who, verb, noun, thing), others)
+    return Draft(*said, combined(who, verb, noun, thing), others)
 
 
 def clitic(draws: Draws, who: Subject | None = None) -> Draft:
@@ -209,14 +200,12 @@ def clitic(draws: Draws, who: Subject | None = None) -> Draft:
 def just(draws: Draws, who: Subject | None = None) -> Draft:
     """Somebody has just done something (venir de)."""
     who = who or subject(draws)
-    verb = some_verb(draws, who)
-    while "s" in verb.marks:
-        verb = some_verb(draws, who)
+    verb = some_verb(draws, who, without="s")
     thing, noun = thing_done_to(draws, verb, who)
     helper = present("venir", who.person)
     french = f"{who.french} {helper} de {verb.infinitive} {thing.french}"
     english = english_clause(who, verb.english, "perfect", thing.english, adverb="just")
-    return Draft(french, english, _combined(who, verb, noun, thing))
+    return Draft(french, english, combined(who, verb, noun, thing))
 
 
 def before_and_now(draws: Draws, who: Subject | None = None) -> Draft:
@@ -234,7 +223,7 @@ def before_and_now(draws: Draws, who: Subject | None = None) -> Draft:
         kind = "generic" if "g" in verb.marks else "indefinite"
         phrase = noun_phrase(noun, kind, plural=not is_mass(noun))
         rest = Words(phrase.french, phrase.bare or phrase.english)
-        combinations = _combined(who, verb, noun, phrase)
+        combinations = combined(who, verb, noun, phrase)
     said = clause(who, verb, "imperfect", rest, english="used")
     return Draft(*timed(said, time, True), combinations)
 
@@ -242,13 +231,11 @@ def before_and_now(draws: Draws, who: Subject | None = None) -> Draft:
 def interrupted(draws: Draws, who: Subject | None = None) -> Draft:
     """Somebody was doing something when something happened (imparfait and passé composé)."""
     who = who or subject(draws)
-    verb = draws.of(INTRANSITIVE) if draws.chance(0.3) else some_verb(draws, who)
-    while "s" in verb.marks or "p" in verb.marks:
-        verb = some_verb(draws, who)
+    verb = draws.of(INTRANSITIVE) if draws.chance(0.3) else some_verb(draws, who, without="sp")
     rest, combinations = NO_WORDS, who.combinations
     if verb.objects:
         thing, noun = thing_done_to(draws, verb, who, adjective=0.15)
-        rest, combinations = Words(*thing[:2]), _combined(who, verb, noun, thing)
+        rest, combinations = Words(*thing[:2]), combined(who, verb, noun, thing)
     if draws.chance(0.6):
         other = other_subject(draws, who)
         event = clause(other, MOVING[1], "past")
@@ -427,9 +414,7 @@ def relative_subject(draws: Draws, who: Subject | None = None) -> Draft:
             verb = INTRANSITIVE[0]
         rest = spot_for(draws, verb.infinitive)
     else:
-        verb = some_verb(draws, person)
-        while "p" in verb.marks or "g" in verb.marks:
-            verb = some_verb(draws, person)
+        verb = some_verb(draws, person, without="pg")
         thing, object_ = thing_done_to(draws, verb, person, adjective=0.15)
         rest = Words(*thing[:2])
         combinations = (f"{verb.infinitive}+{object_.lemma}", *thing.combinations)
@@ -557,11 +542,9 @@ def condition(draws: Draws, who: Subject | None = None) -> Draft:
         place = spot_for(draws, verb.infinitive)
         rest = NO_WORDS if verb.infinitive == "voyager" else place
     else:
-        verb = some_verb(draws, who)
-        while "s" in verb.marks or "p" in verb.marks:
-            verb = some_verb(draws, who)
+        verb = some_verb(draws, who, without="sp")
         thing, noun = thing_done_to(draws, verb, who, adjective=0.1, habitual=True)
-        rest, combinations = Words(*thing[:2]), _combined(who, verb, noun, thing)
+        rest, combinations = Words(*thing[:2]), combined(who, verb, noun, thing)
     said = clause(who, verb, "present", rest, english="simple")
     when = Words(f"{word} {weather.french}", f"{english} {weather.english}")
     return Draft(*timed(said, when, draws.chance(0.6)), combinations)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from heedful.data.synthetic import Draws
 from heedful.data.synthetic.phrasebook.clauses import Owner, Phrase, Subject, at, noun_phrase
 from heedful.data.synthetic.phrasebook.vocabulary import (
@@ -279,12 +281,13 @@ def some_tense(draws: Draws, verb: Verb) -> str:
     return draws.of(MOMENTS) if "p" in verb.marks else draws.of(TENSES)
 
 
-def some_verb(draws: Draws, who: Subject) -> Verb:
-    """Draw a transitive verb."""
+def some_verb(draws: Draws, who: Subject, *, without: str = "", but: Container[str] = ()) -> Verb:
+    """Draw a transitive verb: none that has a mark of `without`, and none of `but`."""
     verb = draws.of(TRANSITIVE)
     # `je suis` is first of all `I am`.
-    while verb.infinitive == "suivre" and who.french == "je":
-        verb = draws.of(TRANSITIVE)
+    ambiguous = verb.infinitive == "suivre" and who.french == "je"
+    if ambiguous or not set(without).isdisjoint(verb.marks) or verb.infinitive in but:
+        return some_verb(draws, who, without=without, but=but)
     return verb
 
 

@@ -83,7 +83,7 @@ def noun_phrase(
 ) -> Phrase:
     """Build a noun phrase.
 
-    `kind` is definite, indefinite, demonstrative, possessive, number, generic, bare, or a
+    `kind` is definite, indefinite, demonstrative, possessive, number, generic, or a
     quantity such as `beaucoup de`. A French negation turns an indefinite into `de`.
     """
     before = [one for one in adjectives if one.place == "before"]
@@ -150,8 +150,6 @@ def _french(
         return f"{forms[2] if plural else forms[0] if masculine_form else forms[1]} {core}"
     if kind == "number":
         return f"{number_in_french(number, noun.gender)} {core}"
-    if kind == "bare":
-        return core
     return _of(core, vowel, kind) if kind.endswith(" de") else f"{kind} {core}"
 
 
@@ -170,7 +168,7 @@ def _english(
 ) -> str:
     if kind == "definite":
         return "the " + core
-    if kind in ("generic", "bare"):
+    if kind == "generic":
         return core
     if kind == "indefinite":
         if plural or is_mass(noun):
@@ -214,12 +212,8 @@ def of(phrase: str) -> str:
 # Clauses
 
 REFLEXIVES = ("me", "te", "se", "nous", "vous", "se")
-MODALS = {"pouvoir": "can", "devoir": "must", "vouloir": "want"}
-_NOT = {
-    "am": "am not",
-    "can": "can't",
-    "must": "mustn't",
-}
+_MODALS = {"pouvoir": "can", "devoir": "must"}
+_NOT = {"am": "am not", "can": "can't", "must": "mustn't"}
 
 
 class Subject(NamedTuple):
@@ -265,62 +259,41 @@ def french_clause(
     `agree` is the direct object that stands before the verb, if any; verbs with être agree with
     their subject.
     """
-    if verb.reflexive:
-        clitic = REFLEXIVES[subject.person]
-    group = french_verb_group(subject, verb, tense, negation, clitic, agree, adverb)
+    finite, other = _french_forms(subject, verb, tense, agree)
+    before, between = _clitics(REFLEXIVES[subject.person] if verb.reflexive else clitic, tense)
+    # `personne` follows the participle and the infinitive; every other negation comes before.
+    late = negation if negation == "personne" else ""
+    early, ne = "" if late else negation, "ne" if negation else ""
+    group = joined(ne, before, finite, early, adverb, between, other, late)
     return joined(subject.french, group, verb.after, rest)
 
 
-def french_verb_group(
-    subject: Subject,
-    verb: Verb,
-    tense: str,
-    negation: str = "",
-    clitic: str = "",
-    agree: Agreement | None = None,
-    adverb: str = "",
-) -> str:
-    """Write the verb with its negation, clitic and adverb, and without the subject."""
-    ne = "ne" if negation else ""
-    person = subject.person
-    # `personne` follows the participle and the infinitive; every other negation comes before.
-    late = negation if negation == "personne" else ""
-    early = "" if late else negation
-    if tense == "present":
-        form = present(verb.infinitive, person)
-        return joined(ne, clitic, form, early, adverb, late)
+def french_inversion(subject: Subject, verb: Verb, tense: str, rest: str = "") -> str:
+    """Write a question by inversion of a pronoun: mange-t-elle, avez-vous fini."""
+    finite, other = _french_forms(subject, verb, tense)
+    before, between = _clitics(REFLEXIVES[subject.person] if verb.reflexive else "", tense)
+    return joined(before, hyphenated(finite, subject.french), between, other, verb.after, rest)
+
+
+def _french_forms(
+    subject: Subject, verb: Verb, tense: str, agree: Agreement | None = None
+) -> tuple[str, str]:
+    """Return the finite form, and the participle or infinitive after it (nothing if none)."""
     if tense == "imperfect":
-        form = imperfect(verb.infinitive, person)
-        return joined(ne, clitic, form, early, adverb, late)
+        return imperfect(verb.infinitive, subject.person), ""
+    if tense == "present":
+        return present(verb.infinitive, subject.person), ""
     if tense == "past":
-        auxiliary = present("être" if verb.takes_etre else "avoir", person)
         if verb.takes_etre:
             agree = Agreement(subject.gender, subject.plural)
-        done = participle(verb.infinitive, *agree) if agree else participle(verb.infinitive)
-        return joined(ne, clitic, auxiliary, early, adverb, done, late)
-    helper = present("aller" if tense == "near" else tense, person)
-    return joined(ne, helper, early, adverb, clitic, verb.infinitive, late)
+        auxiliary = present("être" if verb.takes_etre else "avoir", subject.person)
+        return auxiliary, participle(verb.infinitive, *(agree or ()))
+    return present("aller" if tense == "near" else tense, subject.person), verb.infinitive
 
 
-def french_inversion(
-    subject: Subject, verb: Verb, tense: str, rest: str = "", *, negation: str = ""
-) -> str:
-    """Write a question by inversion of a pronoun: mange-t-elle, avez-vous fini."""
-    clitic = REFLEXIVES[subject.person] if verb.reflexive else ""
-    ne = "ne" if negation else ""
-    if tense == "past":
-        first = present("être" if verb.takes_etre else "avoir", subject.person)
-        agree = (subject.gender, subject.plural) if verb.takes_etre else ("m", False)
-        second = participle(verb.infinitive, *agree)
-        return joined(
-            ne, clitic, hyphenated(first, subject.french), negation, second, verb.after, rest
-        )
-    if tense == "present":
-        first = present(verb.infinitive, subject.person)
-        return joined(ne, clitic, hyphenated(first, subject.french), negation, verb.after, rest)
-    first = present("aller" if tense == "near" else tense, subject.person)
-    inverted = hyphenated(first, subject.french)
-    return joined(ne, inverted, negation, clitic, verb.infinitive, verb.after, rest)
+def _clitics(clitic: str, tense: str) -> tuple[str, str]:
+    """Put a clitic before the finite form, or before the infinitive if there is one."""
+    return (clitic, "") if tense in ("present", "imperfect", "past") else ("", clitic)
 
 
 def hyphenated(form: str, pronoun: str) -> str:
@@ -329,14 +302,12 @@ def hyphenated(form: str, pronoun: str) -> str:
     return f"{form}{link}{pronoun}"
 
 
-def english_tense(verb: Verb, tense: str, negation: str = "", habitual: bool = False) -> str:
-    """Return the English tense for a French one."""
-    if tense == "present":
-        simple = "s" in verb.marks or habitual or negation in ("jamais", "plus")
-        return "simple" if simple else "progressive"
-    if tense == "imperfect":
-        return "past" if "s" in verb.marks and not habitual else "used"
-    return tense
+def english_tense(verb: Verb, tense: str, negation: str = "") -> str:
+    """Return the English tense for a French one; for the imperfect, templates choose it."""
+    if tense != "present":
+        return tense
+    simple = "s" in verb.marks or negation in ("jamais", "plus")
+    return "simple" if simple else "progressive"
 
 
 def english_clause(
@@ -400,6 +371,11 @@ def be(subject: Subject, past: bool = False) -> str:
     return {"I": "am", "third": "is", "other": "are"}[subject.agreement]
 
 
+def combined(subject: Subject, verb: Verb, noun: Noun, thing: Phrase) -> tuple[str, ...]:
+    """Return the combinations of a clause: verb+object, and what its phrases hold."""
+    return (*subject.combinations, f"{verb.infinitive}+{noun.lemma}", *thing.combinations)
+
+
 def being(
     subject: Subject, rest: tuple[str, str], *, past: bool = False, negation: str = ""
 ) -> Words:
@@ -423,7 +399,7 @@ def _auxiliary_and_main(subject: Subject, verb: EnglishVerb, tense: str) -> tupl
     if tense == "perfect":
         return "has" if third else "have", verb.participle
     if tense in ("pouvoir", "devoir"):
-        return MODALS[tense], verb.base
+        return _MODALS[tense], verb.base
     if tense == "vouloir":
         return "", ("wants to " if third else "want to ") + verb.base
     if tense == "used":

@@ -1,4 +1,7 @@
-"""Templates of being: what people and things are like, where things are, hours, prices, weather."""
+"""Templates of being: what people and things are like, where things are, hours, prices, weather.
+
+`actions.py` says what a template is.
+"""
 
 from __future__ import annotations
 
@@ -281,9 +284,8 @@ def where_it_is(draws: Draws, who: Subject | None = None) -> Draft:
             beside(draws, draws.of(NOUNS["surface"])) if surface else inside(draws.of(_IN_THINGS))
         )
     else:
-        noun, other = draws.of(_BUILDINGS), draws.of(_BUILDINGS)
-        while other == noun:
-            other = draws.of(_BUILDINGS)
+        noun = draws.of(_BUILDINGS)
+        other = draws.other(_BUILDINGS, than=noun)
         phrase = noun_phrase(noun, "definite")
         place = _placed(*draws.of(_NEAR), noun_phrase(other, "definite"))
     thing = as_subject(phrase)

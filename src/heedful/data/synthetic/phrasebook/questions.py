@@ -1,4 +1,7 @@
-"""Templates of asking and ordering: questions, commands, requests, and the way."""
+"""Templates of asking and ordering: questions, commands, requests, and directions.
+
+`actions.py` says what a template is.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ from heedful.data.synthetic.phrasebook.clauses import (
     Subject,
     at,
     clause,
+    combined,
     english_clause,
     english_tense,
     french_clause,
@@ -114,8 +118,7 @@ def with_est_ce_que(draws: Draws, who: Subject | None = None) -> Draft:
     thing, noun = thing_done_to(draws, verb, who)
     time = time_for(draws, english_tense(verb, tense), 0.2)
     rest = (joined(thing.french, time.french), joined(thing.english, time.english))
-    combinations = (*who.combinations, f"{verb.infinitive}+{noun.lemma}", *thing.combinations)
-    return _question(who, verb, tense, rest, combinations, inverted=False)
+    return _question(who, verb, tense, rest, combined(who, verb, noun, thing), inverted=False)
 
 
 def with_inversion(draws: Draws, who: Subject | None = None) -> Draft:
@@ -123,7 +126,7 @@ def with_inversion(draws: Draws, who: Subject | None = None) -> Draft:
     who = draws.of(_INVERTED)
     verb, tense = _asked(draws, who)
     thing, noun = thing_done_to(draws, verb, who)
-    combinations = (f"{verb.infinitive}+{noun.lemma}", *thing.combinations)
+    combinations = combined(who, verb, noun, thing)
     return _question(who, verb, tense, thing[:2], combinations, inverted=True)
 
 
@@ -139,7 +142,7 @@ def with_question_word(draws: Draws, who: Subject | None = None) -> Draft:
     if word.french == "quand" and tense == "present":
         tense = "near"
     thing, noun = thing_done_to(draws, verb, who, adjective=0.15)
-    combinations = (*who.combinations, f"{verb.infinitive}+{noun.lemma}", *thing.combinations)
+    combinations = combined(who, verb, noun, thing)
     return _question(who, verb, tense, thing[:2], combinations, word=word, inverted=inverted)
 
 
@@ -214,9 +217,7 @@ def is_there(draws: Draws, who: Subject | None = None) -> Draft:
     if draws.chance(0.4):
         phrase = noun_phrase(noun, "definite")
         return Draft(f"où se trouve {phrase.french}", f"where is {phrase.english}", mark="?")
-    other = draws.of(NOUNS["building"])
-    while other == noun:
-        other = draws.of(NOUNS["building"])
+    other = draws.other(NOUNS["building"], than=noun)
     phrase, near = noun_phrase(noun, "indefinite"), noun_phrase(other, "definite")
     opening = draws.of(("y a-t-il", "est-ce qu'il y a"))
     french = f"{opening} {phrase.french} près {of(near.french)}"
@@ -228,11 +229,11 @@ def who_does(draws: Draws, who: Subject | None = None) -> Draft:
     third_person(draws)  # not used; without this draw the corpora would be others
     verb, tense = _asked(draws, _WHO)
     thing, noun = thing_done_to(draws, verb, _INVERTED[0])
-    combinations = (f"{verb.infinitive}+{noun.lemma}", *thing.combinations)
-    return Draft(*clause(_WHO, verb, tense, thing[:2]), combinations, mark="?")
+    said = clause(_WHO, verb, tense, thing[:2])
+    return Draft(*said, combined(_WHO, verb, noun, thing), mark="?")
 
 
-# Commands, requests and the way
+# Commands, requests and directions
 
 _MEASURES: dict[str, list[list[str]]] = word_table("measures")
 _ORDINALS: list[list[str]] = word_table("calendar")["ordinals"]
@@ -271,10 +272,7 @@ def directions(draws: Draws, who: Subject | None = None) -> Draft:
             f"{go} tout droit jusque {at(phrase.french)}",
             f"go straight on as far as {phrase.english}",
         )
-    other = draws.of(DESTINATIONS)
-    while other == place:
-        other = draws.of(DESTINATIONS)
-    near = noun_phrase(other, "definite")
+    near = noun_phrase(draws.other(DESTINATIONS, than=place), "definite")
     minutes = 2 + draws.below(28)
     return Draft(
         f"{phrase.french} est à {number_in_french(minutes, 'f')} minutes {of(near.french)}",
