@@ -10,7 +10,7 @@ import transformers
 
 from heedful.model import Decoder, DecoderConfig, write_folder
 from heedful.model.config import Attention, FeedForward, Norm
-from heedful.positions.schemes import Alibi, Learned, NoPositions, Rotary, Sinusoidal
+from heedful.positions.schemes import Alibi, Learned, NoPositions, PartialRotary, Rotary, Sinusoidal
 
 VOCABULARY = 29
 
@@ -41,6 +41,13 @@ KINDS = {
     "llama": config(),
     "gpt2": GPT2,
     "half": config(positions=Rotary(base=500.0, layout="half"), tied=False),
+    "partial rotary": config(
+        attention=Attention(heads=2, head_width=10), positions=PartialRotary(share=0.4)
+    ),
+    "half of the head": config(
+        attention=Attention(heads=4, kv_heads=2, head_width=16),
+        positions=PartialRotary(share=0.5, layout="half"),
+    ),
     "alibi": config(positions=Alibi()),
     "sinusoidal": config(positions=Sinusoidal(), embedding_scale=2.0),
     "no positions": config(positions=NoPositions(), feed_forward=FeedForward(activation="relu")),

@@ -17,13 +17,23 @@ from heedful.attention import attend, causal, softmax
 from heedful.model import Decoder, DecoderConfig
 from heedful.model.config import Attention, FeedForward, Norm
 from heedful.positions.encodings import alibi_bias, rotary, sinusoidal
-from heedful.positions.schemes import Alibi, Learned, NoPositions, Rotary, Sinusoidal
+from heedful.positions.schemes import (
+    Alibi,
+    Learned,
+    NoPositions,
+    PartialRotary,
+    Rotary,
+    RotaryScheme,
+    Sinusoidal,
+)
 
 POSITIONS = {
     "sinusoidal": Sinusoidal(),
     "learned": Learned(),
     "interleaved": Rotary(layout="interleaved"),
     "half": Rotary(base=500.0, layout="half"),
+    "partial": PartialRotary(share=0.5),
+    "partial-half": PartialRotary(share=0.75, layout="half"),
     "alibi": Alibi(),
     "none": NoPositions(),
 }
@@ -125,9 +135,8 @@ def _attention(config: DecoderConfig, own: dict[str, Tensor], x: Tensor) -> Tens
         if config.attention.qk_norm:
             q = _root_mean_square(q, own["attention.query_norm.weight"], config.norm.eps)
             k = _root_mean_square(k, own["attention.key_norm.weight"], config.norm.eps)
-        if isinstance(config.positions, Rotary):
-            base, layout = config.positions.base, config.positions.layout
-            q, k = rotary(q, base=base, layout=layout), rotary(k, base=base, layout=layout)
+        if isinstance(config.positions, RotaryScheme):
+            q, k = _rotated(config.positions, q), _rotated(config.positions, k)
         mask = torch.from_numpy(causal(len(x)))
         if isinstance(config.positions, Alibi):
             bias = torch.from_numpy(alibi_bias(heads, len(x))[head])
@@ -135,6 +144,13 @@ def _attention(config: DecoderConfig, own: dict[str, Tensor], x: Tensor) -> Tens
         else:
             outputs.append(attend(q, k, v, scale="sqrt_d", mask=mask).output)
     return _linear(own, "attention.output", torch.cat(outputs, dim=-1))
+
+
+def _rotated(scheme: RotaryScheme, x: Tensor) -> Tensor:
+    share = scheme.share if isinstance(scheme, PartialRotary) else 1.0
+    rotated = 2 * math.floor(x.shape[-1] * share / 2)
+    first = rotary(x[:, :rotated], base=scheme.base, layout=scheme.layout)
+    return torch.cat([first, x[:, rotated:]], dim=-1)
 
 
 def _feed_forward(config: DecoderConfig, own: dict[str, Tensor], x: Tensor) -> Tensor:

@@ -46,6 +46,10 @@ each_config = pytest.mark.parametrize(
         ({"width": 30}, "model.width: 30 cannot be split into 8 heads; use a width of 24"),
         ({"attention": {"heads": 8, "kv_heads": 3}}, "8 heads cannot share 3 key-value heads"),
         ({"positions": {"kind": "rotary"}}, "a head has 1 dimensions; use an even head_width"),
+        (
+            {"positions": {"kind": "partial_rotary", "share": 0.5}},
+            "0.5 of 1 dimensions is less than one pair",
+        ),
         ({"positions": {"kind": "spiral"}}, "DecoderConfig.positions"),
         ({"dropout": {"residual": 1.0}}, "input should be less than 1"),
         ({"norm": {"kind": "batch"}}, "input should be 'layer' or 'rms'"),

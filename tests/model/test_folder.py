@@ -90,6 +90,14 @@ def test_what_no_family_holds_is_said(tmp_path: Path) -> None:
     assert not (tmp_path / "theirs").exists()
 
 
+def test_partial_rotary_is_refused_where_llama_cannot_say_it(tmp_path: Path) -> None:
+    decoder = Decoder(small_config("partial"))  # RMSNorm: StableLM has LayerNorm
+    with pytest.raises(InputError, match=r"positions\.kind is 'partial_rotary'"):
+        write_folder(decoder, tmp_path / "theirs", form="huggingface")
+    assert write_folder(decoder, tmp_path / "own") == "heedful"
+    assert load(tmp_path / "own").decoder.config == decoder.config
+
+
 def test_nothing_is_overwritten_and_nothing_is_left_behind(folder: Path) -> None:
     decoder = Decoder(small_config())
     before = sorted(path.name for path in folder.parent.iterdir())

@@ -14,7 +14,7 @@ from torch.nn import functional
 from heedful.model import Decoder, DecoderConfig, load, open_checkpoint, preset, write_folder
 from heedful.model.config import Attention, FeedForward, Norm
 from heedful.model.weights.families import FAMILIES, family_for, slots_of, with_layout
-from heedful.positions.schemes import Rotary
+from heedful.positions.schemes import PartialRotary, Rotary
 from heedful.tokenization import bytes_of_utf8
 
 transformers.logging.disable_progress_bar()
@@ -41,6 +41,9 @@ THEIRS: dict[str, Any] = {
     ),
     "qwen2": lambda: transformers.Qwen2Config(**SIZES),
     "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=8),
+    "stablelm": lambda: transformers.StableLmConfig(
+        **{**SIZES, "hidden_size": 32}, use_qkv_bias=True, partial_rotary_factor=0.5
+    ),
 }  # fmt: skip
 
 LLAMA_LIKE = {
@@ -57,6 +60,11 @@ OURS = {
     ),
     "qwen3": DecoderConfig(
         **LLAMA_LIKE, attention=Attention(heads=4, qk_norm=True), positions=Rotary(layout="half")
+    ),
+    "stablelm": DecoderConfig(
+        **{**LLAMA_LIKE, "width": 32, "norm": Norm(kind="layer")},
+        attention=Attention(heads=4, kv_heads=2),
+        positions=PartialRotary(share=0.25),
     ),
 }
 
@@ -122,11 +130,11 @@ def test_an_opening_mark_is_put_before_texts_there_too(tmp_path: Path) -> None:
     assert back.begin == 7
 
 
-@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3"])
+@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3", "stablelm"])
 def test_the_order_of_rotary_pairs_can_be_changed(family: str) -> None:
     config = OURS[family]
     decoder = Decoder(config, seed=0).double()
-    other = "half" if config.positions == Rotary(base=config.positions.base) else "interleaved"
+    other = "half" if config.positions.layout == "interleaved" else "interleaved"
     changed, state = with_layout(config, decoder.state_dict(), other)
     moved = Decoder(changed).double()
     moved.load_state_dict(state)

@@ -136,6 +136,31 @@ class Rotary(RotaryScheme):
     title: ClassVar[str] = "Rotary positions"
 
 
+class PartialRotary(RotaryScheme):
+    """Rotary on the first part of each head; the rest carries content without a position.
+
+    GPT-NeoX, Phi and StableLM call the share `partial_rotary_factor`.
+    """
+
+    kind: Literal["partial_rotary"] = "partial_rotary"
+    title: ClassVar[str] = "Partial rotary positions"
+    share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.25
+    """The share of each head's width that is rotated; rounded down to a whole number of pairs."""
+
+    def check(self, width: int, head_width: int) -> None:
+        """At least one pair must turn."""
+        if not self.rotated_width(head_width):
+            raise ConfigError(
+                "model.positions.share",
+                f"{self.share} of {head_width} dimensions is less than one pair",
+                way_out=f"use a share of at least {2 / head_width:.3g}, or wider heads",
+            )
+
+    def rotated_width(self, head_width: int) -> int:
+        """Return the largest even width within the share."""
+        return int(head_width * self.share) // 2 * 2
+
+
 class Alibi(PositionScheme):
     """Logits lowered in proportion to the distance, by one slope a head."""
 
@@ -155,7 +180,8 @@ class NoPositions(PositionScheme):
 
 
 AnyScheme = Annotated[
-    Sinusoidal | Learned | Rotary | Alibi | NoPositions, Field(discriminator="kind")
+    Sinusoidal | Learned | Rotary | PartialRotary | Alibi | NoPositions,
+    Field(discriminator="kind"),
 ]
 SCHEMES: dict[str, type[PositionScheme]] = {
     scheme.model_fields["kind"].default: scheme for scheme in get_args(get_args(AnyScheme)[0])

@@ -10,7 +10,7 @@ so the two directions cannot drift apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from heedful.errors import ConfigError, InputError
 from heedful.model.config import Attention, DecoderConfig, Dropout, FeedForward, Norm
-from heedful.positions.schemes import Learned, Rotary
+from heedful.positions.schemes import Learned, PartialRotary, Rotary, RotaryScheme
 
 
 @dataclass(frozen=True)
@@ -146,12 +146,12 @@ def with_layout(
 ) -> tuple[DecoderConfig, dict[str, Tensor]]:
     """Return the same model with its rotary pairs in another layout: rows change places."""
     rotary = config.positions
-    if not isinstance(rotary, Rotary) or rotary.layout == layout:
+    if not isinstance(rotary, RotaryScheme) or rotary.layout == layout:
         return config, state
-    width = config.head_width
-    order = torch.arange(width).view(2, -1).T.flatten()
-    if layout == "half":
-        order = order.argsort()
+    width, rotated = config.head_width, rotary.rotated_width(config.head_width)
+    order = torch.arange(width)
+    pairs = order[:rotated].view(2, -1).T.flatten()
+    order[:rotated] = pairs.argsort() if layout == "half" else pairs
     turned = config.query_width + config.kv_width
     rows = torch.arange(turned).view(-1, width)[:, order].flatten()
     changed = dict(state)
@@ -217,7 +217,7 @@ class Family:
     architecture: str
     """The class of `transformers` that opens it."""
     naming: Naming
-    read: Callable[[Mapping[str, Any]], DecoderConfig]
+    read: Callable[[dict[str, Any]], DecoderConfig]
     write: Callable[[DecoderConfig], dict[str, Any]]
 
 
@@ -284,12 +284,12 @@ def _valued(config: DecoderConfig, name: str) -> str:
 def comparable(config: DecoderConfig) -> DecoderConfig:
     """Return a config without what a folder may leave out: dropout, and the order of pairs."""
     config = config.explicit().changed(dropout=Dropout())
-    if isinstance(config.positions, Rotary):
+    if isinstance(config.positions, RotaryScheme):
         return config.changed(positions=config.positions.changed(layout="half"))
     return config
 
 
-def _read_gpt2(given: Mapping[str, Any]) -> DecoderConfig:
+def _read_gpt2(given: dict[str, Any]) -> DecoderConfig:
     _refuse(given, "scale_attn_weights", True)
     _refuse(given, "scale_attn_by_inverse_layer_idx", False)
     _refuse(given, "add_cross_attention", False)
@@ -340,8 +340,8 @@ def _write_gpt2(config: DecoderConfig) -> dict[str, Any]:
     }
 
 
-def _llama_reader(name: str) -> Callable[[Mapping[str, Any]], DecoderConfig]:
-    def read(given: Mapping[str, Any]) -> DecoderConfig:
+def _llama_reader(name: str) -> Callable[[dict[str, Any]], DecoderConfig]:
+    def read(given: dict[str, Any]) -> DecoderConfig:
         if given.get("hidden_act", "silu") != "silu":
             raise ConfigError("hidden_act", f"is {given['hidden_act']!r}", expected="silu is known")
         _refuse(given, "use_sliding_window", False)
@@ -378,7 +378,7 @@ def _llama_reader(name: str) -> Callable[[Mapping[str, Any]], DecoderConfig]:
 
 
 def _write_llama(config: DecoderConfig) -> dict[str, Any]:
-    base = config.positions.base if isinstance(config.positions, Rotary) else 10_000.0
+    base = config.positions.base if isinstance(config.positions, RotaryScheme) else 10_000.0
     return {
         "vocab_size": config.vocabulary,
         "max_position_embeddings": config.context,
@@ -401,11 +401,47 @@ def _write_llama(config: DecoderConfig) -> dict[str, Any]:
     }
 
 
-def _rotary_base(given: Mapping[str, Any]) -> Any:
-    scaling = given.get("rope_scaling") or {}
+def _read_stablelm(given: dict[str, Any]) -> DecoderConfig:
+    _refuse(given, "use_parallel_residual", False)
+    _refuse(given, "qk_layernorm", False)
+    parameters = _rope_parameters(given)
+    share = parameters.get("partial_rotary_factor", given.get("partial_rotary_factor", 0.25))
+    whole = given | {"rope_parameters": parameters | {"partial_rotary_factor": 1.0}}
+    config = _llama_reader("stablelm")(whole)
+    rotary = {"base": _rotary_base(whole), "layout": "half"}
+    qkv_bias = bool(given.get("use_qkv_bias", False))
+    return config.changed(
+        attention=config.attention.changed(qkv_bias=qkv_bias, output_bias=False),
+        norm=Norm(kind="layer", eps=given.get("layer_norm_eps", 1e-5)),
+        positions=Rotary.of(rotary) if share == 1 else PartialRotary.of(rotary | {"share": share}),
+    )
+
+
+def _write_stablelm(config: DecoderConfig) -> dict[str, Any]:
+    written = _write_llama(config)
+    share = config.positions.rotated_width(config.head_width) / config.head_width or 1.0
+    for name in ("head_dim", "rms_norm_eps", "attention_bias", "mlp_bias"):
+        del written[name]  # StableLM has none of these
+    return written | {
+        "layer_norm_eps": config.norm.eps,
+        "use_qkv_bias": config.attention.qkv_bias,
+        "partial_rotary_factor": share,
+        "rope_parameters": written["rope_parameters"] | {"partial_rotary_factor": share},
+        "hidden_dropout": config.dropout.residual,
+    }
+
+
+def _rope_parameters(given: dict[str, Any]) -> dict[str, Any]:
     parameters = given.get("rope_parameters") or {}
-    if not isinstance(scaling, dict) or not isinstance(parameters, dict):
+    if not isinstance(parameters, dict):
         raise ConfigError("rope_parameters", "is no table", expected="names and values")
+    return parameters
+
+
+def _rotary_base(given: dict[str, Any]) -> Any:
+    scaling, parameters = given.get("rope_scaling") or {}, _rope_parameters(given)
+    if not isinstance(scaling, dict):
+        raise ConfigError("rope_scaling", "is no table", expected="names and values")
     kind = parameters.get("rope_type", scaling.get("rope_type", scaling.get("type", "default")))
     if kind != "default":
         raise ConfigError(
@@ -417,13 +453,13 @@ def _rotary_base(given: Mapping[str, Any]) -> Any:
     return parameters.get("rope_theta", given.get("rope_theta", 10_000.0))
 
 
-def _needed(given: Mapping[str, Any], name: str) -> Any:
+def _needed(given: dict[str, Any], name: str) -> Any:
     if given.get(name) is None:
         raise ConfigError(name, "is missing", expected="a config.json of this family has it")
     return given[name]
 
 
-def _refuse(given: Mapping[str, Any], name: str, only: object) -> None:
+def _refuse(given: dict[str, Any], name: str, only: object) -> None:
     if given.get(name, only) != only:
         raise ConfigError(name, f"is {given[name]!r}", expected=f"only {only!r} is read here")
 
@@ -433,4 +469,5 @@ FAMILIES: dict[str, Family] = {
     "llama": Family("llama", "LlamaForCausalLM", LLAMA, _llama_reader("llama"), _write_llama),
     "qwen2": Family("qwen2", "Qwen2ForCausalLM", LLAMA, _llama_reader("qwen2"), _write_llama),
     "qwen3": Family("qwen3", "Qwen3ForCausalLM", LLAMA, _llama_reader("qwen3"), _write_llama),
+    "stablelm": Family("stablelm", "StableLmForCausalLM", LLAMA, _read_stablelm, _write_stablelm),
 }
