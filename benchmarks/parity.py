@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from heedful.model import Decoder, load, write_folder
-from heedful.model.weights.families import FAMILIES, slots_of
+from heedful.model.weights.families import FAMILIES, tensor_map
 from heedful.model.weights.huggingface import read_json
 from heedful.views.blocks import table
 from heedful.views.terminal import print_blocks
@@ -118,8 +118,8 @@ def differences(
     parameters = dict(decoder.named_parameters())
     expected = dict(peer.named_parameters())
     gradients = max(
-        float((slot.of(parameters[slot.name].grad) - expected[name].grad).abs().max())
-        for name, slot in slots_of(decoder.config, family.naming).items()
+        float((part.of(parameters[part.name].grad) - expected[name].grad).abs().max())
+        for name, part in tensor_map(decoder.config, family.names).items()
     )
     return {
         "largest logit": float(theirs.detach().abs().max()),

@@ -12,6 +12,8 @@ Every message is one line: `where: what is wrong (value found); what was expecte
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class HeedfulError(Exception):
     """Base of every error this package raises on purpose."""
@@ -25,6 +27,10 @@ class HeedfulError(Exception):
         self.way_out = way_out
         parts = [part for part in (problem, expected, way_out) if part]
         super().__init__(f"{where}: " + "; ".join(parts))
+
+    def at(self, where: str) -> Self:
+        """Return the same error at another place, such as a flag or a line of a file."""
+        return type(self)(where, self.problem, expected=self.expected, way_out=self.way_out)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Errors travel between worker processes; the default would pass only the message.

@@ -154,7 +154,7 @@ def change_config(folder: Path, **changes: Any) -> None:
         ({"hidden_size": 6 * 10**9}, "its config has 2 layers and 1,656,000,000,000 numbers"),
         ({"num_attention_heads": 5}, "5 heads cannot share 2 key-value heads"),
         ({"vocab_size": 24}, "has shape (23, 24); (24, 24) follows from its config"),
-        ({"hidden_act": "gelu"}, "hidden_act: is 'gelu'; silu is known"),
+        ({"hidden_act": "gelu"}, "hidden_act: is 'gelu'; only 'silu' is read"),
         ({"rope_parameters": {"rope_type": "yarn"}}, "rope_type: is 'yarn'; plain rotary"),
         ({"rope_parameters": 3}, "rope_parameters: is no table"),
         ({"use_sliding_window": True}, "use_sliding_window: is True; only False"),

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from heedful.model import Decoder, DecoderConfig, load, open_checkpoint, preset, write_folder
 from heedful.model.config import Attention, FeedForward, Norm
-from heedful.model.weights.families import FAMILIES, family_for, slots_of, with_layout
+from heedful.model.weights.families import FAMILIES, family_for, tensor_map, with_rotary_layout
 from heedful.positions.schemes import PartialRotary, Rotary
 from heedful.tokenization import bytes_of_utf8
 
@@ -91,11 +91,11 @@ def test_their_models_open_here(name: str, tmp_path: Path) -> None:
     loss_of(theirs, tokens).backward()
     parameters, expected = dict(decoder.named_parameters()), dict(peer.named_parameters())
     family = FAMILIES[open_checkpoint(tmp_path / "model").family]
-    for theirs_name, slot in slots_of(decoder.config, family.naming).items():
-        gradient = parameters[slot.name].grad
+    for theirs_name, part in tensor_map(decoder.config, family.names).items():
+        gradient = parameters[part.name].grad
         assert gradient is not None
         torch.testing.assert_close(
-            slot.of(gradient), expected[theirs_name].grad, rtol=0, atol=1e-5, msg=theirs_name
+            part.of(gradient), expected[theirs_name].grad, rtol=0, atol=1e-5, msg=theirs_name
         )
 
 
@@ -135,11 +135,11 @@ def test_the_order_of_rotary_pairs_can_be_changed(family: str) -> None:
     config = OURS[family]
     decoder = Decoder(config, seed=0).double()
     other = "half" if config.positions.layout == "interleaved" else "interleaved"
-    changed, state = with_layout(config, decoder.state_dict(), other)
+    changed, state = with_rotary_layout(config, decoder.state_dict(), other)
     moved = Decoder(changed).double()
     moved.load_state_dict(state)
     tokens = random_tokens(config, 1, 12)
     torch.testing.assert_close(moved(tokens), decoder(tokens), rtol=0, atol=1e-12)
-    back, returned = with_layout(changed, state, config.positions.layout)
+    back, returned = with_rotary_layout(changed, state, config.positions.layout)
     assert back == config
     assert all(torch.equal(returned[name], value) for name, value in decoder.state_dict().items())

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from heedful.model import Decoder, DecoderConfig
 from heedful.model.config import Attention, FeedForward, Norm
-from heedful.model.weights.families import GGUF_GPT2, GGUF_LLAMA, LLAMA, slots_of
+from heedful.model.weights.families import GGUF_GPT2, GGUF_LLAMA, LLAMA, tensor_map
 from heedful.positions.schemes import Learned, Rotary
 from heedful.tokenization import Tokenizer
 
@@ -75,8 +75,8 @@ def write_gguf(
     writer.add_token_merges([" ".join(merge) for merge in merges_of(tokenizer)])
     writer.add_eos_token_id(0)
     state = decoder.state_dict()
-    for name, slot in slots_of(config, GGUF_GPT2 if family == "gpt2" else GGUF_LLAMA).items():
-        array = slot.of(state[slot.name]).float().numpy()
+    for name, part in tensor_map(config, GGUF_GPT2 if family == "gpt2" else GGUF_LLAMA).items():
+        array = part.of(state[part.name]).float().numpy()
         packed = Kind.F32 if array.ndim == 1 else kind
         writer.add_tensor(name, gguf.quants.quantize(array, packed), raw_dtype=packed)
     writer.write_header_to_file()
@@ -113,7 +113,7 @@ def write_llama2c(path: Path, decoder: Decoder) -> None:
     """Write a decoder as llama2.c does."""
     config, state = decoder.config, decoder.state_dict()
     named: dict[str, Tensor] = {
-        name: slot.of(state[slot.name]) for name, slot in slots_of(config, LLAMA).items()
+        name: part.of(state[part.name]) for name, part in tensor_map(config, LLAMA).items()
     }
     parts = [named["model.embed_tokens.weight"]]
     for part in ("input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",

@@ -56,13 +56,13 @@ def generate(
     """
     checked = Prompts.of(decoder.config, prompts, stops)
     step = _prepared(decoder, step)
-    found = continuations(decoder, checked, method, step, on_step)
+    results = continuations(decoder, checked, method, step, on_step)
     return GenerationResult(
         method=method.model_dump(),
         limit=checked.limit,
         precision=step.precision,
         prompts=checked.rows,
-        continuations=found,
+        continuations=results,
     )
 
 
@@ -123,7 +123,7 @@ def _collect(
             values[row].append(value)
         if on_step is not None:
             on_step(new)
-    made = [
+    results = [
         Continuation(
             tokens=tuple(row),
             log_probabilities=tuple(chosen),
@@ -132,7 +132,7 @@ def _collect(
         )
         for row, chosen in zip(tokens, values, strict=True)
     ]
-    return tuple(tuple(made[first : first + samples]) for first in range(0, count, samples))
+    return tuple(tuple(results[first : first + samples]) for first in range(0, count, samples))
 
 
 def _prepared(decoder: Decoder, step: FastStep | None) -> FastStep:
@@ -172,11 +172,11 @@ def steps(prompts: Prompts, method: Greedy | Sampling, step: FastStep) -> Iterat
     for number in range(prompts.limit):
         numbers = None if chance is None else chance[kept, number]
         tokens, values = _choose(logits, method, numbers)
-        made = _step(kept, tokens, values, prompts.ends)
-        yield made
+        new = _step(kept, tokens, values, prompts.ends)
+        yield new
         running = [
             place
-            for place, (row, ended) in enumerate(zip(kept, made.finished, strict=True))
+            for place, (row, ended) in enumerate(zip(kept, new.finished, strict=True))
             if not ended and limits[row] > number + 1
         ]
         if not running:

@@ -92,12 +92,12 @@ def trained_count(decoder: Decoder) -> int:
 
 def _places(decoder: Decoder) -> list[tuple[nn.Module, str]]:
     """Return where the matrices of the blocks are."""
-    found: list[tuple[nn.Module, str]] = []
+    places: list[tuple[nn.Module, str]] = []
     for block in decoder.blocks:
         assert isinstance(block, TransformerBlock)
-        found += [(block.attention, "qkv"), (block.attention, "output")]
-        found += [(block.feed_forward, "up"), (block.feed_forward, "down")]
-    return found
+        places += [(block.attention, "qkv"), (block.attention, "output")]
+        places += [(block.feed_forward, "up"), (block.feed_forward, "down")]
+    return places
 
 
 def _check(decoder: Decoder, rank: int) -> None:

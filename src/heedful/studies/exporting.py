@@ -15,6 +15,7 @@ import torch
 
 from heedful.errors import InputError
 from heedful.model import Decoder, load, parameter_count, write_folder
+from heedful.model.weights.huggingface import check_new_folder
 from heedful.records import Record
 from heedful.studies.text_training import prepare
 from heedful.studies.translation.model_card import CARD
@@ -51,7 +52,7 @@ class Export(Record):
 
 def export(path: Path, folder: Path, *, to: Target = "hf", dtype: str = "float32") -> Export:
     """Write the model of a run, or any model that can be read, into a new folder."""
-    _check_new(folder)
+    check_new_folder(folder)
     decoder, tokenizer, written = _source(path)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as place:
         unfinished = Path(place) / folder.name
@@ -74,22 +75,13 @@ def export(path: Path, folder: Path, *, to: Target = "hf", dtype: str = "float32
     )
 
 
-def _check_new(folder: Path) -> None:
-    if folder.exists():
-        raise InputError(
-            str(folder), "exists already", way_out="choose another path, or remove it first"
-        )
-    if not folder.resolve().parent.is_dir():
-        raise InputError(str(folder), f"the folder {folder.resolve().parent} does not exist")
-
-
 def _source(path: Path) -> tuple[Decoder, Tokenizer | None, TranslationFormat | None]:
     if path.is_dir() and is_run(path):
         model = path / "model"
         if model.is_dir():
             return _source(model)
-        made = prepare(RunFolder(path).read(CONFIG))  # not finished yet
-        return trained_decoder(path), made.tokenizer, format_of(made)
+        prepared = prepare(RunFolder(path).read(CONFIG))  # not finished yet
+        return trained_decoder(path), prepared.tokenizer, format_of(prepared)
     if not path.exists():
         raise InputError(
             str(path), "there is no such run or model", way_out="list runs with: heed runs"

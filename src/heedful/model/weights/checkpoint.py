@@ -22,7 +22,7 @@ from heedful.files import sha256_of
 from heedful.model.config import DecoderConfig
 from heedful.model.cost import cache_bytes, flops_per_token, parameter_count, weight_bytes
 from heedful.model.decoder import Decoder
-from heedful.model.weights.families import Slot
+from heedful.model.weights.families import TensorSlice
 from heedful.model.weights.published import PUBLISHED
 from heedful.records import Record
 from heedful.tokenization import Tokenizer
@@ -32,7 +32,7 @@ LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
-class Entry:
+class TensorHeader:
     """A tensor as its file's header announces it."""
 
     shape: tuple[int, ...]
@@ -40,12 +40,12 @@ class Entry:
     """As the format writes it: F32, BF16, Q4_1, …"""
 
 
-class Source(ABC):
+class TensorSource(ABC):
     """A place that holds named tensors."""
 
     where: str
     """How errors name it."""
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, TensorHeader]
     """What the header announces."""
     files: tuple[Path, ...]
     """The files that hold the weights."""
@@ -65,8 +65,8 @@ class Checkpoint:
     family: str
     """gpt2, llama, qwen2, qwen3 or heedful."""
     config: DecoderConfig
-    slots: Mapping[str, Slot]
-    source: Source
+    tensors: Mapping[str, TensorSlice]
+    source: TensorSource
     tokenizer: Tokenizer | None = None
     """None when none lies beside the weights."""
     ends: tuple[int, ...] = ()
@@ -77,7 +77,7 @@ class Checkpoint:
     """Tensors of the file that hold nothing of their own, such as a copy of a tied head."""
 
     def __post_init__(self) -> None:
-        check_entries(self.config, self.slots, self.source, self.ignored)
+        check_entries(self.config, self.tensors, self.source, self.ignored)
         size = 0 if self.tokenizer is None else self.tokenizer.size
         if size > self.config.vocabulary:
             raise InputError(
@@ -106,10 +106,10 @@ class Checkpoint:
                 f"there is no memory for {parameter_count(self.config):,} numbers of {dtype}",
                 way_out="use a shorter dtype, or a smaller model",
             ) from None
-        for count, (name, slot) in enumerate(self.slots.items(), start=1):
-            slot.of(state[slot.name]).copy_(self.finite(name))
+        for count, (name, part) in enumerate(self.tensors.items(), start=1):
+            part.of(state[part.name]).copy_(self.finite(name))
             if progress is not None:
-                progress(count, len(self.slots))
+                progress(count, len(self.tensors))
         decoder.load_state_dict(state, strict=True, assign=True)
         return decoder.eval()
 
@@ -128,28 +128,31 @@ class Checkpoint:
 
 
 def check_entries(
-    config: DecoderConfig, slots: Mapping[str, Slot], source: Source, ignored: tuple[str, ...] = ()
+    config: DecoderConfig,
+    tensors: Mapping[str, TensorSlice],
+    source: TensorSource,
+    ignored: tuple[str, ...] = (),
 ) -> None:
     """Compare the names and shapes of a header with those that the config needs."""
-    missing = sorted(slots.keys() - source.entries.keys())
+    missing = sorted(tensors.keys() - source.entries.keys())
     if missing:
         raise InputError(
             source.where,
             f"{_some(missing)} missing",
-            expected=f"{len(slots)} tensors follow from its config",
+            expected=f"{len(tensors)} tensors follow from its config",
             way_out="the file is incomplete, or its config belongs to another model",
         )
-    strange = sorted(source.entries.keys() - slots.keys() - set(ignored))
+    strange = sorted(source.entries.keys() - tensors.keys() - set(ignored))
     if strange:
         raise InputError(
             source.where,
             f"{_some(strange)} not part of this model",
-            expected=f"{len(slots)} tensors follow from its config",
+            expected=f"{len(tensors)} tensors follow from its config",
         )
     with torch.device("meta"):
         parameters = Decoder(config).state_dict()
-    for name, slot in slots.items():
-        expected = tuple(slot.of(parameters[slot.name]).shape)
+    for name, part in tensors.items():
+        expected = tuple(part.of(parameters[part.name]).shape)
         if source.entries[name].shape != expected:
             raise InputError(
                 source.where,
@@ -168,7 +171,7 @@ def check_name(name: str, where: str) -> None:
         )
 
 
-def check_size(config: DecoderConfig, source: Source) -> None:
+def check_size(config: DecoderConfig, source: TensorSource) -> None:
     """Refuse a config far larger than its file, before anything grows with it."""
     needed = parameter_count(config)
     held = sum(math.prod(entry.shape) for entry in source.entries.values())
@@ -264,7 +267,7 @@ def inspect_model(checkpoint: Checkpoint) -> ModelInfo:
         title=checkpoint.title,
         config=config.explicit().model_dump(mode="json"),
         parameters=parameter_count(config),
-        stored_as=dict(Counter(source.entries[name].dtype for name in checkpoint.slots)),
+        stored_as=dict(Counter(source.entries[name].dtype for name in checkpoint.tensors)),
         file_bytes=sum(path.stat().st_size for path in source.files),
         weight_bytes=weight_bytes(config),
         cache_bytes=cache_bytes(config),
@@ -280,7 +283,7 @@ def verify_model(
 ) -> Verification:
     """Read every tensor once: is it finite? Names and shapes were checked on opening."""
     checks = []
-    for count, name in enumerate(checkpoint.slots, start=1):
+    for count, name in enumerate(checkpoint.tensors, start=1):
         tensor = checkpoint.source.read(name)
         finite = torch.isfinite(tensor)
         kept = tensor[finite]
@@ -294,7 +297,7 @@ def verify_model(
             )
         )
         if progress is not None:
-            progress(count, len(checkpoint.slots))
+            progress(count, len(checkpoint.tensors))
     hashes = {path.name: sha256_of(path) for path in checkpoint.source.files}
     known = {published.sha256: name for name, published in PUBLISHED.items()}
     damaged = tuple(check for check in checks if check.not_finite)
@@ -308,5 +311,5 @@ def verify_model(
         damaged=damaged,
         largest=max(checks, key=lambda check: check.largest),
         sha256=hashes,
-        published_as=next((known[found] for found in hashes.values() if found in known), None),
+        published_as=next((known[digest] for digest in hashes.values() if digest in known), None),
     )

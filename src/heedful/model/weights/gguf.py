@@ -21,11 +21,22 @@ from torch import Tensor
 
 from heedful.errors import ConfigError, InputError
 from heedful.model.config import Attention, DecoderConfig, FeedForward, Norm
-from heedful.model.weights.checkpoint import Checkpoint, Entry, Source, check_name, check_size
-from heedful.model.weights.families import GGUF_GPT2, GGUF_LLAMA, slots_of
+from heedful.model.weights.checkpoint import (
+    Checkpoint,
+    TensorHeader,
+    TensorSource,
+    check_name,
+    check_size,
+)
+from heedful.model.weights.families import GGUF_GPT2, GGUF_LLAMA, tensor_map
 from heedful.positions.schemes import Learned, Rotary
 from heedful.tokenization import from_gguf
 
+MOST_ENTRIES = 65_536
+"""Entries and tensors of one file; the largest models have a few thousand."""
+_SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q",
+            11: "<q", 12: "<d"}  # fmt: skip
+_STRING, _ARRAY = 8, 9
 _LAYOUTS = {"llama": "interleaved", "qwen2": "half", "qwen3": "half"}
 """Llama's queries and keys are reordered when GGUF files are made; those of Qwen are not."""
 
@@ -50,7 +61,7 @@ def open_gguf(path: Path) -> Checkpoint:
         format="gguf",
         family=family,
         config=config,
-        slots=slots_of(config, GGUF_GPT2 if family == "gpt2" else GGUF_LLAMA),
+        tensors=tensor_map(config, GGUF_GPT2 if family == "gpt2" else GGUF_LLAMA),
         source=file,
         tokenizer=tokenizer,
         ends=tuple(sorted(ends)),
@@ -98,12 +109,7 @@ def _config(file: GgufFile, family: str) -> DecoderConfig:
             tied="output.weight" not in file.entries,
         )
     except ConfigError as error:
-        raise ConfigError(
-            f"{file.where}: {error.where}",
-            error.problem,
-            expected=error.expected,
-            way_out=error.way_out,
-        ) from None
+        raise error.at(f"{file.where}: {error.where}") from None
 
 
 def _rotary(file: GgufFile, family: str) -> Rotary:
@@ -118,14 +124,7 @@ def _rotary(file: GgufFile, family: str) -> Rotary:
     return Rotary.of({"base": base, "layout": _LAYOUTS[family]})
 
 
-MOST_ENTRIES = 65_536
-"""Entries and tensors of one file; the largest models have a few thousand."""
-_SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q",
-            11: "<q", 12: "<d"}  # fmt: skip
-_STRING, _ARRAY = 8, 9
-
-
-class GgufFile(Source):
+class GgufFile(TensorSource):
     """An opened GGUF file: metadata, and tensors that are unpacked one at a time."""
 
     def __init__(self, path: Path) -> None:
@@ -169,7 +168,7 @@ class GgufFile(Source):
         if not isinstance(alignment, int) or not 0 < alignment <= 65_536:
             raise InputError(self.where, f"its alignment is {alignment!r}")
         start = math.ceil(self._offset / alignment) * alignment
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, TensorHeader] = {}
         self._places: dict[str, tuple[GGMLQuantizationType, int, int]] = {}
         for name, shape, kind, offset in table:
             if name in self.entries:
@@ -183,7 +182,7 @@ class GgufFile(Source):
                     expected="a whole GGUF file",
                     way_out="copy or download it again",
                 )
-            self.entries[name] = Entry(shape, kind.name)
+            self.entries[name] = TensorHeader(shape, kind.name)
             self._places[name] = kind, start + offset, size
 
     def _tensor(self) -> tuple[str, tuple[int, ...], GGMLQuantizationType, int]:

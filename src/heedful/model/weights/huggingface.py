@@ -22,12 +22,28 @@ from heedful.errors import ConfigError, InputError, RunError
 from heedful.files import fsync_path, json_bytes
 from heedful.model.config import DecoderConfig
 from heedful.model.decoder import Decoder
-from heedful.model.weights.checkpoint import Checkpoint, Entry, Source, check_name, check_size
-from heedful.model.weights.families import Slot, family_for, family_of, slots_of, with_layout
+from heedful.model.weights.checkpoint import (
+    Checkpoint,
+    TensorHeader,
+    TensorSource,
+    check_name,
+    check_size,
+)
+from heedful.model.weights.families import (
+    TensorSlice,
+    family_for,
+    family_of,
+    tensor_map,
+    with_rotary_layout,
+)
 from heedful.tokenization import Tokenizer
 
 Form = Literal["huggingface", "heedful"]
 SHARD_BYTES = 5_000_000_000
+SINGLE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+DTYPES = ("F64", "F32", "F16", "BF16")
+MAX_JSON_BYTES = 64 * 2**20
 
 
 def open_folder(folder: Path) -> Checkpoint:
@@ -42,28 +58,23 @@ def open_folder(folder: Path) -> Checkpoint:
             family = family_of(written.get("model_type"), where)
             config = family.read(written)
     except ConfigError as error:
-        raise ConfigError(
-            f"{where}: {error.where}",
-            error.problem,
-            expected=error.expected,
-            way_out=error.way_out,
-        ) from None
+        raise error.at(f"{where}: {error.where}") from None
     source = SafetensorsFiles(folder)
     check_size(config, source)
     ignored: tuple[str, ...] = ()
     if own:
         with torch.device("meta"):
-            slots = {name: Slot(name) for name in Decoder(config).state_dict()}
+            tensors = {name: TensorSlice(name) for name in Decoder(config).state_dict()}
     else:
-        slots = slots_of(config, family.naming)
-        slots, ignored = _as_stored(config, slots, source)
+        tensors = tensor_map(config, family.names)
+        tensors, ignored = _as_stored(config, tensors, source)
     ends = _ends(folder, written)
     return Checkpoint(
         path=folder,
         format="heedful" if own else "huggingface",
         family="heedful" if own else family.name,
         config=config,
-        slots=slots,
+        tensors=tensors,
         source=source,
         tokenizer=_tokenizer(folder, ends),
         ends=ends,
@@ -84,12 +95,7 @@ def write_folder(
 
     The folder appears complete or not at all: it is written beside its place, then renamed.
     """
-    if folder.exists():
-        raise InputError(
-            str(folder), "exists already", way_out="choose another path, or remove it first"
-        )
-    if not folder.resolve().parent.is_dir():
-        raise InputError(str(folder), f"the folder {folder.resolve().parent} does not exist")
+    check_new_folder(folder)
     if tokenizer is not None and tokenizer.size > decoder.config.vocabulary:
         raise InputError(
             "tokenizer",
@@ -123,6 +129,16 @@ def write_folder(
     return form
 
 
+def check_new_folder(folder: Path) -> None:
+    """Refuse a path that is taken, or that has no folder around it."""
+    if folder.exists():
+        raise InputError(
+            str(folder), "exists already", way_out="choose another path, or remove it first"
+        )
+    if not folder.resolve().parent.is_dir():
+        raise InputError(str(folder), f"the folder {folder.resolve().parent} does not exist")
+
+
 def _contents(
     decoder: Decoder, form: Form | None
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor], Form]:
@@ -134,14 +150,14 @@ def _contents(
             if form == "huggingface":
                 raise
         else:
-            config, state = with_layout(config, state, "half")
+            config, state = with_rotary_layout(config, state, "half")
             written: dict[str, Any] = {
                 "model_type": family.name,
                 "architectures": [family.architecture],
             }
             tensors = {
-                name: slot.of(state[slot.name]).contiguous()
-                for name, slot in slots_of(config, family.naming).items()
+                name: part.of(state[part.name]).contiguous()
+                for name, part in tensor_map(config, family.names).items()
             }
             return written | family.write(config), tensors, "huggingface"
     written = {"model_type": "heedful", "heedful": config.model_dump(mode="json")}
@@ -149,17 +165,17 @@ def _contents(
 
 
 def _as_stored(
-    config: DecoderConfig, slots: dict[str, Slot], source: SafetensorsFiles
-) -> tuple[dict[str, Slot], tuple[str, ...]]:
+    config: DecoderConfig, tensors: dict[str, TensorSlice], source: SafetensorsFiles
+) -> tuple[dict[str, TensorSlice], tuple[str, ...]]:
     """Fit the names to how old files wrote them, and say which tensors hold nothing new."""
     if "wte.weight" in source.entries:  # GPT-2 as first published
-        slots = {name.removeprefix("transformer."): slot for name, slot in slots.items()}
+        tensors = {name.removeprefix("transformer."): part for name, part in tensors.items()}
     # Causal masks, rotary tables and a second copy of a tied head follow from the rest.
     endings = (".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq")
-    ignored = [name for name in source.entries if name.endswith(endings) and name not in slots]
+    ignored = [name for name in source.entries if name.endswith(endings) and name not in tensors]
     if config.tied and "lm_head.weight" in source.entries:
         ignored.append("lm_head.weight")
-    return slots, tuple(ignored)
+    return tensors, tuple(ignored)
 
 
 def _ends(folder: Path, written: dict[str, Any]) -> tuple[int, ...]:
@@ -219,13 +235,7 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
     path.write_bytes(json_bytes(content))
 
 
-SINGLE = "model.safetensors"
-INDEX = "model.safetensors.index.json"
-DTYPES = ("F64", "F32", "F16", "BF16")
-MAX_JSON_BYTES = 64 * 2**20
-
-
-class SafetensorsFiles(Source):
+class SafetensorsFiles(TensorSource):
     """The safetensors files of a folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -247,7 +257,7 @@ class SafetensorsFiles(Source):
             tensor: Tensor = file.get_tensor(name)
             return tensor
 
-    def _announced(self, path: Path) -> list[tuple[str, Entry]]:
+    def _announced(self, path: Path) -> list[tuple[str, TensorHeader]]:
         wanted = [name for name, place in self._places.items() if place == path]
         with safe_open(path, framework="pt") as file:
             absent = sorted(set(wanted) - set(file.keys()))
@@ -258,11 +268,11 @@ class SafetensorsFiles(Source):
                     way_out="download the folder again",
                 )
             slices = {name: file.get_slice(name) for name in wanted}
-            found = [
-                (name, Entry(tuple(part.get_shape()), str(part.get_dtype())))
+            headers = [
+                (name, TensorHeader(tuple(part.get_shape()), str(part.get_dtype())))
                 for name, part in slices.items()
             ]
-        for name, entry in found:
+        for name, entry in headers:
             check_name(name, self.where)
             if entry.dtype not in DTYPES:
                 raise InputError(
@@ -270,7 +280,7 @@ class SafetensorsFiles(Source):
                     f"{name} has dtype {entry.dtype}",
                     expected=f"one of {', '.join(DTYPES)} was expected",
                 )
-        return found
+        return headers
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -19,15 +19,15 @@ from torch import Tensor
 
 from heedful.errors import ConfigError, InputError
 from heedful.model.config import Attention, DecoderConfig, FeedForward, Norm
-from heedful.model.weights.checkpoint import Checkpoint, Entry, Source
-from heedful.model.weights.families import LLAMA, slots_of
+from heedful.model.weights.checkpoint import Checkpoint, TensorHeader, TensorSource
+from heedful.model.weights.families import LLAMA, tensor_map
 from heedful.positions.schemes import Rotary
 from heedful.tokenization import Tokenizer, from_llama2c
 
 HEADER = struct.Struct("<7i")
 
 
-class Llama2cFile(Source):
+class Llama2cFile(TensorSource):
     """The arrays of a llama2.c file, under the names that Llama models use."""
 
     def __init__(self, path: Path, config: DecoderConfig) -> None:
@@ -35,7 +35,7 @@ class Llama2cFile(Source):
         self.entries, self._offsets = {}, {}
         offset = HEADER.size
         for name, shape in _arrays(config):
-            self.entries[name] = Entry(shape, "F32")
+            self.entries[name] = TensorHeader(shape, "F32")
             self._offsets[name] = offset
             offset += 4 * math.prod(shape)
             if name == "model.norm.weight":
@@ -45,10 +45,10 @@ class Llama2cFile(Source):
     def read(self, name: str) -> Tensor:
         """Return one array."""
         shape = self.entries[name].shape
-        found = np.fromfile(
+        values = np.fromfile(
             self.files[0], dtype="<f4", count=math.prod(shape), offset=self._offsets[name]
         )
-        return torch.from_numpy(found.reshape(shape))
+        return torch.from_numpy(values.reshape(shape))
 
 
 def looks_like_llama2c(path: Path) -> bool:
@@ -69,7 +69,7 @@ def open_llama2c(path: Path, tokenizer: Path | None = None) -> Checkpoint:
         format="llama2c",
         family="llama",
         config=config,
-        slots=slots_of(config, LLAMA),
+        tensors=tensor_map(config, LLAMA),
         source=file,
         tokenizer=words,
         ends=(1, 2),  # these models open the next story instead of closing one
