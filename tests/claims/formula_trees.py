@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from heedful.claims.language import (
+from heedful.claims.language.tree import (
     Binary,
     Call,
     Compare,

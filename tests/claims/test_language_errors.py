@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from heedful.claims.language import Limits, canonical_name, parse, parse_value
+from heedful.claims.language import canonical_name, parse, parse_value
+from heedful.claims.language.reader import FormulaLimits
 from heedful.errors import FormulaError
 
 WRONG = [
@@ -135,9 +136,9 @@ def test_the_limits_are_exact() -> None:
         parse("(" * 31 + "x" + ")" * 31 + " = 1")
     # 96 names, 95 sums, the 1 and the relation.
     pairs = "+".join(f"({'+'.join('x' * 16)})" for _ in range(6))
-    assert parse(f"{pairs} = 1", limits=Limits(nodes=193))
+    assert parse(f"{pairs} = 1", limits=FormulaLimits(nodes=193))
     with pytest.raises(FormulaError, match="more than 192 parts"):
-        parse(f"{pairs} = 1", limits=Limits(nodes=192))
+        parse(f"{pairs} = 1", limits=FormulaLimits(nodes=192))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.claims.language import FUNCTIONS, parse, parse_value, show
+from heedful.claims.functions import FUNCTIONS
+from heedful.claims.language import parse, parse_value, show
 from heedful.errors import FormulaError
 
 SCRIPT = Path(__file__).parents[1] / "faults" / "fuzz_formulas.py"

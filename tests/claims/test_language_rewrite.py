@@ -1,4 +1,4 @@
-"""Substitution, replacement and relabelling keep the meaning of every name."""
+"""Substitution and relabelling keep the meaning of every name."""
 
 from __future__ import annotations
 
@@ -9,21 +9,8 @@ from formula_trees import statements, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.claims.language import (
-    Expression,
-    Name,
-    Number,
-    bound_names,
-    constant,
-    free_names,
-    instantiate,
-    mentions,
-    parse,
-    parse_value,
-    replace,
-    show,
-    substitute,
-)
+from heedful.claims.language import constant, instantiate, parse, parse_value, show, substitute
+from heedful.claims.language.tree import Expression, Name, Number, bound_names, free_names, mentions
 from heedful.errors import FormulaError
 
 # beartype checks one member of a tuple, chosen at random, whenever a node is made.
@@ -85,26 +72,6 @@ def test_an_index_is_set_alone_and_as_a_subscript() -> None:
     tree = parse("alpha_i <= i + x_i_j and sum(y_i, i) = 1")
     assert show(instantiate(tree, "i", 2)) == "alpha_2 <= 2 + x_2_j and sum(y_i, i) = 1"
     assert show(instantiate(tree, "i", "a")) == "alpha_a <= a + x_a_j and sum(y_i, i) = 1"
-
-
-@settings(deadline=None, max_examples=50)
-@given(tree=statements())
-def test_replacing_a_part_by_itself_changes_nothing(tree: Expression) -> None:
-    assert replace(tree, Name("x"), Name("x")) == tree
-    assert replace(tree, tree, Name("x")) == Name("x")
-
-
-def test_replacement_finds_parts_wherever_they_stand() -> None:
-    tree = parse("c = beta k_i for all i and beta k_i = beta".replace(" and", " given that"))
-    half = parse_value("beta k_i / 2")
-    text = show(replace(tree, parse_value("beta k_i"), half))
-    assert text.count("beta * k_i / 2") == 2
-
-
-def test_replacement_renames_an_index_that_the_old_part_does_not_speak_of() -> None:
-    tree = parse("x_i = y for all i")
-    assert show(replace(tree, Name("y"), Name("z_i"))) == "x_i1 = z_i for all i1"
-    assert show(replace(tree, Name("x_i"), Name("z_i"))) == "z_i = y for all i"
 
 
 def test_definitions_inside_definitions_cannot_explode() -> None:

@@ -9,23 +9,15 @@ from formula_trees import DECLARED, size_and_depth, statements, values
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from heedful.claims.language import (
-    Binary,
-    Expression,
-    Limits,
-    Name,
-    Number,
-    constant,
-    parse,
-    parse_value,
-    show,
-)
+from heedful.claims.language import constant, parse, parse_value, show
 from heedful.claims.language.notation import Style
+from heedful.claims.language.reader import FormulaLimits
+from heedful.claims.language.tree import Binary, Expression, Name, Number
 
 # beartype checks one member of a tuple, chosen at random, whenever a node is made.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
-WIDE = Limits(characters=20_000)
+WIDE = FormulaLimits(characters=20_000)
 styles = st.sampled_from(["plain", "unicode"])
 
 

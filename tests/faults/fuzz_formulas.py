@@ -18,13 +18,15 @@ from collections.abc import Callable
 
 from memory_peak import peak_megabytes
 
-from heedful.claims.language import FUNCTIONS, Limits, parse, show
+from heedful.claims.functions import FUNCTIONS
+from heedful.claims.language import parse, show
+from heedful.claims.language.reader import FormulaLimits
 from heedful.errors import FormulaError
 
 FUNCTIONS_OF_THE_SHEET = {"f": 1, "g": (1, 3)}
 SLOWEST_ALLOWED = 1.0
 MEMORY_ALLOWED = 512  # megabytes
-WIDE = Limits(characters=100_000)
+WIDE = FormulaLimits(characters=100_000)
 
 VALID = (
     "c ≈ (v_a+v_b)/2 within 0.02",

@@ -14,7 +14,7 @@ import numpy as np
 
 from heedful.attention.keys import KEY_FAMILIES
 from heedful.claims.functions import FUNCTIONS, STATISTICS
-from heedful.claims.language import bound_names, constant, substitute
+from heedful.claims.language import constant, substitute
 from heedful.claims.language.tree import (
     Call,
     Compare,
@@ -24,6 +24,7 @@ from heedful.claims.language.tree import (
     Logic,
     Name,
     Position,
+    bound_names,
     map_children,
     names_in,
     walk,

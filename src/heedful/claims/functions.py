@@ -173,15 +173,6 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(_table)
 """Every built-in function by name."""
 
 
-def describe_functions() -> tuple[tuple[str, str, str], ...]:
-    """Return the rows of the reference table: how it is written, its kind, what it gives.
-
-    >>> describe_functions()[0]
-    ('exp(x)', 'value', 'e to the power x, entry by entry')
-    """
-    return tuple((", ".join(f.forms), f.kind, f.says) for f in FUNCTIONS.values())
-
-
 def declared(name: str, arity: Arity) -> Function:
     """Return the entry of a function that a sheet defines; it is written out before it is used."""
     least, most = (arity, arity) if isinstance(arity, int) else arity
@@ -975,7 +966,7 @@ def _moment(evaluator: Evaluator, call: Call, x: Value, y: Value) -> float:
 @_function(
     "E(x)",
     "the expectation over the draws; E(x given y)",
-    lambda cells, call: cells.expectation(call),
+    lambda evaluator, call: evaluator.cells.expectation(call),
     NONE,
     kind="statistic",
     also_name=True,
@@ -991,7 +982,7 @@ def _expectation(evaluator: Evaluator, call: Call) -> Value:
 @_function(
     "P(event)",
     "the probability of a statement; P(event given y)",
-    lambda cells, call: cells.probability(call),
+    lambda evaluator, call: evaluator.cells.probability(call),
     NONE,
     kind="statistic",
     takes="event",
@@ -1007,7 +998,7 @@ def _probability(evaluator: Evaluator, call: Call) -> Value:
 @_function(
     "var(x)",
     "the variance (the sum of all entries' variances)",
-    lambda cells, call: cells.variance(call),
+    lambda evaluator, call: evaluator.cells.variance(call),
     NONE,
     kind="statistic",
 )
@@ -1021,7 +1012,7 @@ _define(
     "std(x)",
     "the square root of the variance",
     lambda evaluator, call: scalar(math.sqrt(_variance(evaluator, call).array.item())),
-    lambda cells, call: _number(cells.variance(call).entries.flat().sqrt()),
+    lambda evaluator, call: _number(evaluator.cells.variance(call).entries.flat().sqrt()),
     NONE,
     kind="statistic",
 )

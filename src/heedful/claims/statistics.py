@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from flint import arb, ctx
@@ -22,10 +22,9 @@ from scipy.special import stdtrit
 
 from heedful.claims.balls import Ball, Enclosure, NotEnclosed, Span, flatten, lift
 from heedful.claims.compile import CompiledClaim
-from heedful.claims.evaluate import Setting
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.evaluate.float import Evaluator, World
-from heedful.claims.language.tree import Call, Compare, Expression, Logic, Unary, walk
+from heedful.claims.language.tree import Call, Compare, Expression, walk
 from heedful.claims.proofs import PRECISIONS, ball_world, decimal
 from heedful.claims.values import Truth
 from heedful.claims.worlds import (
@@ -163,7 +162,11 @@ def enclosed(problem: CompiledClaim, case: Case) -> bool | None:
     for count in CELLS:
         with ctx.workprec(PRECISIONS[0]):
             try:
-                answer = _CellEvaluator(problem, case, count).truth(problem.statement)
+                # Outside a statistic only what is not random has a value: no cell stands for all.
+                fixed = {n: Enclosure(decimal(x), "scalar") for n, x in case.scalars.items()}
+                world = BallWorld(symbols=fixed, tolerance=float(problem.claim.tolerance))
+                evaluator = BallEvaluator(world, _Cells(problem, case, count))
+                answer = evaluator.truth(problem.statement)
             except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
                 return None
         if answer is not None:
@@ -171,35 +174,26 @@ def enclosed(problem: CompiledClaim, case: Case) -> bool | None:
     return None
 
 
-class _CellEvaluator(BallEvaluator):
+class _Cells:
     """Encloses statistics over cells of the one noisy direction."""
 
     def __init__(self, problem: CompiledClaim, case: Case, count: int) -> None:
         self.cells = list(_cells(problem, case, count))
         self._weights_of: dict[Expression | None, list[Any]] = {}
-        fixed = {name: Enclosure(decimal(value), "scalar") for name, value in case.scalars.items()}
-        # Outside a statistic only what is not random has a value: a cell must not stand for all.
-        super().__init__(BallWorld(symbols=fixed, tolerance=float(problem.claim.tolerance)))
-
-    def within(self, world: Setting[Enclosure]) -> BallEvaluator:  # type: ignore[override]
-        return BallEvaluator(cast(BallWorld, world))
-
-    def truth(self, node: Expression) -> bool | None:
-        match node:
-            case Compare() | Logic() | Unary("not", _):
-                return super().truth(node)
-        raise NotEnclosed("a statement of another kind")
 
     def expectation(self, call: Call) -> Enclosure:
+        """Enclose E(x)."""
         enclosures = self._in_cells(call.arguments[0])
         means, _ = self._moments(enclosures, call.given)
         return _shaped([Ball(entry) for entry in means], enclosures[0])
 
     def variance(self, call: Call) -> Enclosure:
+        """Enclose var(x)."""
         _, variance = self._moments(self._in_cells(call.arguments[0]), call.given)
         return Enclosure(Ball(variance), "scalar")
 
     def probability(self, call: Call) -> Enclosure:
+        """Enclose P(event)."""
         total = arb(0)
         for weight, (_, world) in zip(self._weights(call.given), self.cells, strict=True):
             answer = BallEvaluator(world).truth(call.arguments[0])

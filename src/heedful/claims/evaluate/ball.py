@@ -60,8 +60,16 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
 
     world: BallWorld
 
-    def __init__(self, world: BallWorld) -> None:
+    def __init__(self, world: BallWorld, cells: Any = None) -> None:
         self.world = world
+        self._cells = cells
+
+    @property
+    def cells(self) -> Any:
+        """The cells into which the noise is cut; inside them and without noise there are none."""
+        if self._cells is None:
+            raise NotEnclosed("a statistic outside of cells")
+        return self._cells
 
     def truth(self, node: Expression) -> bool | None:
         """Return whether a statement holds everywhere (True), nowhere (False), or None."""
@@ -104,18 +112,6 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
         function = FUNCTIONS[name]
         setting = (self,) if function.in_world else ()
         return function.in_balls(*setting, *arguments)
-
-    def expectation(self, call: Call) -> Enclosure:
-        """Enclose E(x): only where the noise is cut into cells."""
-        raise NotEnclosed(f"{call.function} outside of cells")
-
-    def variance(self, call: Call) -> Enclosure:
-        """Enclose var(x): only where the noise is cut into cells."""
-        raise NotEnclosed(f"{call.function} outside of cells")
-
-    def probability(self, call: Call) -> Enclosure:
-        """Enclose P(event): only where the noise is cut into cells."""
-        raise NotEnclosed(f"{call.function} outside of cells")
 
     def constant(self, text: str) -> Enclosure | None:
         """Return pi or e."""

@@ -24,7 +24,7 @@ from functools import reduce
 from typing import Literal, NoReturn, cast
 
 from heedful.claims.functions import FUNCTIONS, STATISTICS, Arity, Function, declared
-from heedful.claims.language.reader import LIMITS, Limits, Reader, Vocabulary
+from heedful.claims.language.reader import LIMITS, FormulaLimits, Reader, Vocabulary
 from heedful.claims.language.tokens import Token, subscripts, tokenize
 from heedful.claims.language.tree import (
     Binary,
@@ -64,7 +64,7 @@ def parse(
     functions: Mapping[str, Arity] | None = None,
     names: Collection[str] = (),
     where: str = "formula",
-    limits: Limits = LIMITS,
+    limits: FormulaLimits = LIMITS,
     field: Field = (),
 ) -> Expression:
     """Read a statement: a relation, or relations joined by words and clauses.
@@ -94,7 +94,7 @@ def parse_value(
     functions: Mapping[str, Arity] | None = None,
     names: Collection[str] = (),
     where: str = "formula",
-    limits: Limits = LIMITS,
+    limits: FormulaLimits = LIMITS,
     field: Field = (),
 ) -> Expression:
     """Read a value: a query, a matrix, a bound; no relation.
@@ -129,7 +129,7 @@ def _read(
     functions: Mapping[str, Arity] | None,
     names: Collection[str],
     where: str,
-    limits: Limits,
+    limits: FormulaLimits,
     field: Field,
 ) -> tuple[Parser, Expression]:
     own = {name: declared(name, arity) for name, arity in (functions or {}).items()}

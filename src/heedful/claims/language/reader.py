@@ -32,7 +32,7 @@ CLOSING = {"(": ")", "[": "]", "{": "}", "|": "|", "‖": "‖"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Limits:
+class FormulaLimits:
     """How large a formula may be."""
 
     characters: int = 500
@@ -41,7 +41,7 @@ class Limits:
     """Of the tree, and of brackets inside brackets."""
 
 
-LIMITS = Limits()
+LIMITS = FormulaLimits()
 """What a formula may be unless told otherwise: 500 characters, 200 nodes, 30 levels."""
 
 
@@ -62,7 +62,7 @@ class Reader:
         text: str,
         where: str,
         vocabulary: Vocabulary,
-        limits: Limits,
+        limits: FormulaLimits,
         field: Field = (),
     ) -> None:
         self.where = where

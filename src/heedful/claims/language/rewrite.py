@@ -1,4 +1,4 @@
-"""Changing formulas: putting expressions in the place of names, and parts in the place of parts.
+"""Changing formulas: expressions put in the place of names, numbers in the place of indices.
 
 No change may alter what a name means. Where an expression that speaks of i is put under
 `for all i`, the bound index is renamed first.
@@ -43,14 +43,6 @@ def substitute(tree: Expression, mapping: Mapping[str, Expression]) -> Expressio
     return _checked(_substitute(tree, dict(mapping)))
 
 
-def replace(tree: Expression, old: Expression, new: Expression) -> Expression:
-    """Return the formula with every part equal to `old` replaced by `new`.
-
-    Where `old` speaks of a bound index, `new` may too; otherwise the index is renamed first.
-    """
-    return _checked(_replace(tree, old, new))
-
-
 def instantiate(tree: Expression, index: str, label: str | int) -> Expression:
     """Return the formula with a free index set: i = 2 makes `alpha_i` into `alpha_2`.
 
@@ -88,15 +80,6 @@ def _substitute(node: Expression, mapping: dict[str, Expression]) -> Expression:
     if not mapping:
         return node
     return _rebuilt(node, (_substitute(child, mapping) for child in children(node)))
-
-
-def _replace(node: Expression, old: Expression, new: Expression) -> Expression:
-    if node == old:
-        return new
-    bound = set(bound_names(node))
-    if bound and not bound & mentions(old):
-        node = _without_clash(node, set(mentions(new)))
-    return _rebuilt(node, (_replace(child, old, new) for child in children(node)))
 
 
 def _without_clash(node: Expression, taken: set[str]) -> Expression:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heedful.claims.language import FUNCTIONS, canonical_name, parse, parse_value
+from heedful.claims.functions import FUNCTIONS
+from heedful.claims.language import canonical_name, parse, parse_value
 from heedful.claims.language.tree import Call, Expression, Field, names_in, walk
 from heedful.claims.sheet.claim import Claim, field_error, shown
 from heedful.errors import FormulaError
