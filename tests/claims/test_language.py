@@ -313,6 +313,7 @@ def test_an_error_about_a_part_knows_where_the_part_stands() -> None:
     inner = FormulaError("formula", "too long")
     assert (tree.locate(inner).field, tree.locate(inner).column) == (("query",), 3)
     assert tree.locate(error) is error
-    with pytest.raises(FormulaError) as refusal:
-        parse("x +", field=("expect", 1))
-    assert refusal.value.field == ("expect", 1)
+    for broken in ("x +", "x § 1", "(x"):
+        with pytest.raises(FormulaError) as refusal:
+            parse(broken, field=("expect", 1))
+        assert refusal.value.field == ("expect", 1)

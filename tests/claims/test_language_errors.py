@@ -114,7 +114,7 @@ def test_a_wrong_formula(text: str, column: int, contains: str) -> None:
 
 def test_a_value_is_asked_for_and_a_statement_given() -> None:
     with pytest.raises(FormulaError, match="is a statement; a value was expected"):
-        parse_value("x = 1", where="query")
+        parse_value("x = 1", field=("query",))
 
 
 @pytest.mark.parametrize("text", ["", "2", "a b", "and", "a + b", "x" * 501])

@@ -21,10 +21,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
+from types import MappingProxyType
 from typing import Literal, NoReturn, cast
 
-from heedful.claims.functions import FUNCTIONS, STATISTICS, Arity, Function, declared
-from heedful.claims.language.reader import LIMITS, FormulaLimits, Reader, Vocabulary
+from heedful.claims.functions import FUNCTIONS, STATISTICS, Arity, Function
+from heedful.claims.language.reader import LIMITS, FormulaLimits, Reader
 from heedful.claims.language.tokens import Token, subscripts, tokenize
 from heedful.claims.language.tree import (
     Binary,
@@ -61,9 +62,8 @@ _AFTER_A_LIST = (",", ")", ":", "for", "forall", "given", "where", "and")
 def parse(
     text: str,
     *,
-    functions: Mapping[str, Arity] | None = None,
+    functions: Mapping[str, Arity] = MappingProxyType({}),
     names: Collection[str] = (),
-    where: str = "formula",
     limits: FormulaLimits = LIMITS,
     field: Field = (),
 ) -> Expression:
@@ -77,9 +77,10 @@ def parse(
     Compare(operator='>=', left=Name(text='alpha_a'), right=Number(value=Fraction(9, 10)),
             within=None)
     """
-    reader, tree = _read(text, functions, names, where, limits, field)
-    if not reader.is_statement(tree):
-        reader.fail(
+    parser = Parser(text, functions, names, limits, field)
+    tree = parser.formula()
+    if not parser.is_statement(tree):
+        parser.fail(
             "the formula is a value, and says nothing that could be true or false",
             tree.column,
             expected="a relation was expected",
@@ -91,9 +92,8 @@ def parse(
 def parse_value(
     text: str,
     *,
-    functions: Mapping[str, Arity] | None = None,
+    functions: Mapping[str, Arity] = MappingProxyType({}),
     names: Collection[str] = (),
-    where: str = "formula",
     limits: FormulaLimits = LIMITS,
     field: Field = (),
 ) -> Expression:
@@ -102,65 +102,27 @@ def parse_value(
     >>> parse_value("β k_a")
     Binary(operator='*', left=Name(text='beta'), right=Name(text='k_a'))
     """
-    reader, tree = _read(text, functions, names, where, limits, field)
-    reader.need_value(tree, tree.column, "the formula")
+    parser = Parser(text, functions, names, limits, field)
+    tree = parser.formula()
+    parser.need_value(tree, tree.column, "the formula")
     return tree
 
 
-def canonical_name(text: str, where: str = "name") -> str:
+def canonical_name(text: str) -> str:
     """Return the spelling under which formulas know a name.
 
     >>> canonical_name("α₁"), canonical_name("k_{a}")
     ('alpha_1', 'k_a')
     """
-    tokens = tokenize(text[: LIMITS.characters], where)
+    tokens = tokenize(text[: LIMITS.characters])
     name = tokens[0]
     if name.kind != "name" or len(tokens) != 2 or len(text) > LIMITS.characters:
         raise FormulaError(
-            where,
+            "name",
             f"{text[:40]!r} is not a name",
             expected="letters, digits and subscripts were expected, such as beta, k_a or α₁",
         )
     return name.text
-
-
-def _read(
-    text: str,
-    functions: Mapping[str, Arity] | None,
-    names: Collection[str],
-    where: str,
-    limits: FormulaLimits,
-    field: Field,
-) -> tuple[Parser, Expression]:
-    own = {name: declared(name, arity) for name, arity in (functions or {}).items()}
-    vocabulary = Vocabulary(functions={**FUNCTIONS, **own}, names=frozenset(names) - own.keys())
-    reader = Parser(text, where, vocabulary, limits, field)
-    if reader.at_end():
-        reader.fail("the formula is empty", 1, expected="a formula was expected, such as x = 1")
-    tree = reader.statement()
-    if not reader.at_end():
-        _refuse_rest(reader)
-    return reader, tree
-
-
-def _refuse_rest(reader: Parser) -> None:
-    """Say why a formula cannot go on as it does."""
-    token = reader.token
-    found = reader.describe(token)
-    expected, way_out = "an operator or the end of the formula was expected", ""
-    if token.says(")", "]", "}"):
-        reader.fail(f"{found} closes nothing", token.column, way_out="take it out, or open it")
-    elif token.says(","):
-        way_out = "write a decimal point in numbers (0.5), and `and` between statements"
-    elif token.says("{"):
-        way_out = "write ( ) for brackets; { } holds the members of a set: i in {a, b}"
-    elif token.kind == "subscript":
-        way_out = "only a name or a norm can have a subscript"
-    elif token.says("where"):
-        way_out = "`where` belongs to `for all i where …`; write `given that` for a condition"
-    elif token.says("that", "all", "every", "each"):
-        way_out = "write `given that …` or `for all i`"
-    reader.fail(f"found {found}", token.column, expected=expected, way_out=way_out)
 
 
 @dataclass(slots=True)
@@ -183,6 +145,34 @@ class Parser(Reader):
     """How many expressions are being read inside one another."""
     grouped: Expression | None = None
     """What the last pair of round brackets held."""
+
+    def formula(self) -> Expression:
+        """Read the whole text."""
+        if self.at_end():
+            self.fail("the formula is empty", 1, expected="a formula was expected, such as x = 1")
+        tree = self.statement()
+        if not self.at_end():
+            self.refuse_rest()
+        return tree
+
+    def refuse_rest(self) -> NoReturn:
+        """Say why a formula cannot go on as it does."""
+        token = self.token
+        found = self.describe(token)
+        expected, way_out = "an operator or the end of the formula was expected", ""
+        if token.says(")", "]", "}"):
+            self.fail(f"{found} closes nothing", token.column, way_out="take it out, or open it")
+        elif token.says(","):
+            way_out = "write a decimal point in numbers (0.5), and `and` between statements"
+        elif token.says("{"):
+            way_out = "write ( ) for brackets; { } holds the members of a set: i in {a, b}"
+        elif token.kind == "subscript":
+            way_out = "only a name or a norm can have a subscript"
+        elif token.says("where"):
+            way_out = "`where` belongs to `for all i where …`; write `given that` for a condition"
+        elif token.says("that", "all", "every", "each"):
+            way_out = "write `given that …` or `for all i`"
+        self.fail(f"found {found}", token.column, expected=expected, way_out=way_out)
 
     # Statements and their clauses: `for all i != a, b`, `given that …`, the index of a sum.
 
@@ -235,7 +225,7 @@ class Parser(Reader):
             text = name.text
             if text in indices or not looks_like_an_index(text) or text not in used:
                 continue
-            if text in self.vocabulary.names:
+            if text in self.names:
                 continue
             if name in clause.listed:
                 self.fail(
@@ -728,9 +718,9 @@ class Parser(Reader):
         """Read a name, or a call of a function."""
         token = self.advance()
         name = token.text
-        function = self.vocabulary.functions.get(name)
+        function = self.functions.get(name)
         called = self.token.says("(")
-        if function is not None and name not in self.vocabulary.names:
+        if function is not None and name not in self.names:
             if called:
                 return self.call(function, token)
             if not function.also_name:
@@ -749,7 +739,7 @@ class Parser(Reader):
             )
         if called and self.token.start == token.end and len(name) > 3:
             near = self.nearest(name)
-            if near and name not in self.vocabulary.names:
+            if near and name not in self.names:
                 self.fail(
                     f"{name} is not a function",
                     token.column,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
-from heedful.claims.functions import FUNCTIONS, Function
+from heedful.claims.functions import FUNCTIONS, Arity, Function, declared
 from heedful.claims.language.tokens import Token, tokenize
 from heedful.claims.language.tree import (
     Call,
@@ -45,29 +45,22 @@ LIMITS = FormulaLimits()
 """What a formula may be unless told otherwise: 500 characters, 200 nodes, 30 levels."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Vocabulary:
-    """What the words of a formula may mean."""
-
-    functions: Mapping[str, Function] = field(default_factory=lambda: FUNCTIONS)
-    names: Collection[str] = ()
-    """Names that stand for something already, and so are never bound by `for all i != j`."""
-
-
 class Reader:
     """Reads tokens one by one, builds measured nodes, and says where something is wrong."""
 
     def __init__(
         self,
         text: str,
-        where: str,
-        vocabulary: Vocabulary,
+        functions: Mapping[str, Arity],
+        names: Collection[str],
         limits: FormulaLimits,
-        field: Field = (),
+        field: Field,
     ) -> None:
-        self.where = where
+        own = {name: declared(name, arity) for name, arity in functions.items()}
+        self.functions: Mapping[str, Function] = {**FUNCTIONS, **own}
+        # Names that stand for something already are never bound by `for all i != j`.
+        self.names = frozenset(names) - own.keys()
         self.field = field
-        self.vocabulary = vocabulary
         self.limits = limits
         if len(text) > limits.characters:
             self.fail(
@@ -76,7 +69,7 @@ class Reader:
                 expected=f"at most {limits.characters} were expected",
                 way_out="name its parts under `let`",
             )
-        self.tokens = tokenize(text, where)
+        self.tokens = tokenize(text, field)
         self.place = 0
         self.open: list[Token] = []
         # Nodes are kept with their measures, so that an id stays the id of that node.
@@ -198,7 +191,7 @@ class Reader:
     ) -> FormulaError:
         """Return what is wrong at a column."""
         return FormulaError(
-            self.where,
+            "formula",
             problem,
             expected=expected,
             way_out=way_out,
@@ -216,13 +209,13 @@ class Reader:
 
     def nearest(self, name: str) -> str:
         """Return the way out for a function name that is not known, or nothing."""
-        near = difflib.get_close_matches(name, list(self.vocabulary.functions), n=1, cutoff=0.7)
+        near = difflib.get_close_matches(name, list(self.functions), n=1, cutoff=0.7)
         return f"did you mean {near[0]}?" if near else ""
 
     def is_statement(self, node: Expression) -> bool:
         """Tell whether a node is something that is true or false."""
         if isinstance(node, Call):
-            function = self.vocabulary.functions.get(node.function)
+            function = self.functions.get(node.function)
             return function is not None and function.kind == "predicate"
         if isinstance(node, Unary):
             return node.operator == "not"

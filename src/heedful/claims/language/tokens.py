@@ -107,16 +107,23 @@ class Token:
 
 
 class _Scanner:
-    def __init__(self, text: str, where: str) -> None:
+    def __init__(self, text: str, field: tuple[str | int, ...]) -> None:
         # `plain` keeps the number of characters, so places in both texts are the same.
         self.text = "".join(
             one if len(one := plain(character)) == 1 else character for character in text
         )
-        self.where = where
+        self.field = field
         self.at = 0
 
     def error(self, problem: str, at: int, expected: str = "", way_out: str = "") -> FormulaError:
-        return FormulaError(self.where, problem, expected=expected, way_out=way_out, column=at + 1)
+        return FormulaError(
+            "formula",
+            problem,
+            expected=expected,
+            way_out=way_out,
+            column=at + 1,
+            field=self.field,
+        )
 
     def fail(self, problem: str, at: int, expected: str = "", way_out: str = "") -> NoReturn:
         raise self.error(problem, at, expected, way_out)
@@ -301,13 +308,13 @@ def in_range(value: Fraction) -> bool:
     return value == 0 or low <= abs(value) < high
 
 
-def tokenize(text: str, where: str = "formula") -> list[Token]:
+def tokenize(text: str, field: tuple[str | int, ...] = ()) -> list[Token]:
     """Return the tokens of a formula, the last one an end mark.
 
     >>> [token.text for token in tokenize("α₁ ≤ 2‖x‖²")]
     ['alpha_1', '<=', '2', '‖', 'x', '‖', '2', '']
     """
-    return _Scanner(text, where).tokens()
+    return _Scanner(text, field).tokens()
 
 
 def plain(character: str) -> str:
