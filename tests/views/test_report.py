@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from heedful.cli.lab_parts import Bench, translation_settings
 from heedful.cli.main import main
 from heedful.data.synthetic.phrasebook import phrasebook
+from heedful.studies.lab import (
+    SUMMARY,
+    Laboratory,
+    PartRecord,
+    lab_record,
+    translation_settings,
+)
 from heedful.views.blocks import Section, group
 from heedful.views.html import maths
-from heedful.views.report import SUMMARY, PartRecord, summary_of, write_report
+from heedful.views.report import part_of, write_report
 
 
 @pytest.fixture(scope="module")
@@ -69,18 +76,18 @@ def part(name: str, findings: int = 4) -> PartRecord:
         findings=tuple(f"{name} {number} was found." for number in range(findings)),
         seconds=75.0,
     )
-    return PartRecord.of(section, section_record()).made_by(f"heed lab --only {name}", {})
+    return replace(part_of(section, section_record()), command=f"heed lab --only {name}")
 
 
 def section_record() -> PartRecord:
-    return PartRecord(name="", title="", findings=(), seconds=0.0, html="", record={}, version="0")
+    return PartRecord(name="", title="", findings=(), seconds=0.0, html="", record={})
 
 
 def test_the_summary_has_the_weightiest_findings_and_each_part_its_time_and_command(
     tmp_path: Path,
 ) -> None:
-    parts = [part("attention"), part("claims", 1)]
-    assert summary_of(parts) == (
+    parts = (part("attention"), part("claims", 1))
+    assert lab_record(Laboratory(output=tmp_path), parts, tmp_path).summary == (
         "attention 0 was found.", "attention 1 was found.", "claims 0 was found.",
     )  # fmt: skip
     path = write_report(tmp_path, parts, command="heed lab --scale quick", notice="Only a try.")
@@ -111,7 +118,7 @@ def test_another_scale_is_another_result(folder: Path, capsys: pytest.CaptureFix
 def test_a_corpus_is_known_by_its_content(tmp_path: Path) -> None:
     file = tmp_path / "pairs.tsv"
     file.write_text("oui\tyes\n", encoding="utf-8")
-    bench = Bench(output=tmp_path, scale="quick", corpus=(file,))
+    bench = Laboratory(output=tmp_path, scale="quick", corpus=(file,))
     before = bench.decisive(("scale", "corpus"))
     assert before.keys() == {"scale", "corpus"}
     assert bench.decisive(()) == {}
@@ -135,11 +142,13 @@ def test_sizes_fit_the_corpus(tmp_path: Path) -> None:
     pairs = phrasebook(600, held_out=20).train
     lines = "".join(f"{pair.french}\t{pair.english}\n" for pair in pairs)
     file.write_text(lines, encoding="utf-8")
-    small = translation_settings(Bench(output=tmp_path, scale="quick", corpus=(file,)))
+    quick = Laboratory(output=tmp_path, scale="quick", corpus=(file,))
+    small = translation_settings(quick)
     assert small.corpus == (str(file),)
     assert small.sizes == (200, 400)
-    own = translation_settings(Bench(output=tmp_path, scale="course"))
-    assert own.sizes[-1] > translation_settings(Bench(output=tmp_path, scale="standard")).sizes[-1]
+    course = translation_settings(Laboratory(output=tmp_path, scale="course"))
+    standard = translation_settings(Laboratory(output=tmp_path, scale="standard"))
+    assert course.sizes[-1] > standard.sizes[-1]
 
 
 def test_subscripts_are_set_and_the_rest_is_escaped() -> None:

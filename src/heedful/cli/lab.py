@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.lab_parts import Bench, Scale, chosen
 from heedful.cli.output import JsonFlag, show
-from heedful.errors import InputError, MissingPartError
 from heedful.progress import meter
-
-if TYPE_CHECKING:
-    from heedful.views.report import PartRecord
+from heedful.studies.lab import Laboratory, Scale, lab_record, run_lab
 
 
 def lab(
@@ -63,49 +58,13 @@ def lab(
         heed lab --corpus train.fr train.en --only translation heads
         heed lab --fresh --json
     """
-    from heedful.views.report import (
-        LabRecord,
-        finished_part,
-        keep_part,
-        lab_blocks,
-        summary_of,
-        write_report,
-    )
+    from heedful.views.report import draw_part, lab_blocks, write_report
 
-    parts = chosen(only)
-    bench = Bench(output=output, scale=scale, corpus=tuple(corpus or ()))
-    decided = {part.name: bench.decisive(part.decided_by) for part in parts}
-    _prepare(output)
-    done: list[PartRecord] = []
-    for part in parts:
-        found = None if fresh else finished_part(output, part.name, decided[part.name])
-        if found is not None:
-            _say(f"{part.name}: kept from an earlier run ({found.seconds:.1f} s)")
-        else:
-            started = time.perf_counter()
-            try:
-                with meter(part.says) as step:
-                    found = part.run(bench, step)
-            except MissingPartError as error:
-                if only is not None:
-                    raise
-                _say(f"{part.name}: left out ({error})")
-                continue
-            found = found.made_by(bench.command(part.name), decided[part.name])
-            keep_part(output, found)
-            _say(f"{part.name}: {time.perf_counter() - started:.1f} s")
-        done.append(found)
+    laboratory = Laboratory(output=output, scale=scale, corpus=tuple(corpus or ()))
+    parts = run_lab(laboratory, draw_part, only=only, fresh=fresh, watch=meter, say=_say)
     notice = QUICK_NOTICE if scale == "quick" else ""
-    report = write_report(output, done, command=bench.command(), notice=notice)
-    record = LabRecord(
-        report=str(report),
-        scale=scale,
-        parts=tuple(done),
-        seconds=round(sum(part.seconds for part in done), 2),
-        summary=summary_of(done),
-        findings=tuple(finding for part in done for finding in part.findings),
-    )
-    show(record, lab_blocks, json=json)
+    report = write_report(output, parts, command=laboratory.command(), notice=notice)
+    show(lab_record(laboratory, parts, report), lab_blocks, json=json)
     return 0
 
 
@@ -113,19 +72,6 @@ QUICK_NOTICE = (
     "Written with --scale quick: the trainings only try the machinery. What is said here about "
     "trained models is true of these models, and says little about others."
 )
-
-
-def _prepare(output: Path) -> None:
-    if output.exists() and not output.is_dir():
-        raise InputError("--output", f"{output} is a file", expected="a folder")
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            "--output",
-            f"{output} cannot be made ({error.strerror})",
-            way_out="choose another folder",
-        ) from None
 
 
 def _say(line: str) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
-from heedful.cli.study_translation import prepare_folder
 from heedful.errors import InputError, RunError
 from heedful.progress import meter
+from heedful.studies.lab import prepare_folder
 
 if TYPE_CHECKING:
     from heedful.studies.knowledge.findings import KnowledgeStudy
@@ -142,11 +142,11 @@ def _check_knowledge(
 def _write_page(record: KnowledgeStudy, output: Path) -> None:
     """Write a page with the section of the study alone."""
     from heedful.views.knowledge import knowledge_section
-    from heedful.views.report import PartRecord, write_report
+    from heedful.views.report import part_of, write_report
 
     section = knowledge_section(record, 60.0 * record.minutes, folder=str(output))
     try:
-        write_report(output, [PartRecord.of(section, record)])
+        write_report(output, [part_of(section, record)])
     except OSError as error:
         raise RunError(
             str(output), f"could not be written ({error.strerror})", way_out="make room"

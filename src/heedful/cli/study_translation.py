@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from heedful.cli.output import JsonFlag, show
-from heedful.errors import InputError, RunError
+from heedful.errors import RunError
 from heedful.progress import meter
+from heedful.studies.lab import prepare_folder
 
 if TYPE_CHECKING:
     from heedful.studies.translation.results import ArmResult, TranslationStudy
@@ -120,28 +121,16 @@ def _line_of(arm: ArmResult) -> str:
     )
 
 
-def prepare_folder(output: Path) -> None:
-    """Make the folder of a study, or say why it cannot be."""
-    if output.exists() and not output.is_dir():
-        raise InputError("--output", f"{output} is a file", expected="a folder")
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            "--output", f"{output} cannot be made ({error.strerror})", way_out="choose another"
-        ) from None
-
-
 def keep_study(record: TranslationStudy, output: Path) -> None:
     """Write the record, and a page with its section alone."""
     from heedful.files import write_atomic
-    from heedful.views.report import PartRecord, write_report
+    from heedful.views.report import part_of, write_report
     from heedful.views.translation import translation_section
 
     section = translation_section(record, 60.0 * record.minutes)
     try:
         write_atomic(output / RECORD, record.to_json())
-        write_report(output, [PartRecord.of(section, record)])
+        write_report(output, [part_of(section, record)])
     except OSError as error:
         raise RunError(
             str(output), f"could not be written ({error.strerror})", way_out="make room"

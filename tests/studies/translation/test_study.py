@@ -19,7 +19,7 @@ from heedful.studies.translation.results import ELSEWHERE, HERE, LONGER, SCRATCH
 from heedful.studies.translation.translation_study import run_study
 from heedful.studies.translation.translator import Translator
 from heedful.tokenization import train_bpe
-from heedful.views.report import PartRecord
+from heedful.views.report import part_of
 from heedful.views.translation import study_blocks, translation_section
 
 LEARNING = {"steps": 4, "growth": 0.0, "columns": 512}
@@ -147,7 +147,7 @@ def test_every_arm_translates_and_has_its_card(record: TranslationStudy) -> None
 
 def test_the_section_tells_it(record: TranslationStudy) -> None:
     section = translation_section(record, 1.0)
-    part = PartRecord.of(section, record)
+    part = part_of(section, record)
     assert part.findings
     for word in ("pretrained here", "from scratch, same clock", record.arms[0].signature):
         assert word in part.html

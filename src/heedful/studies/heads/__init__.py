@@ -10,7 +10,6 @@ from heedful.errors import MissingPartError as _MissingPartError
 
 try:
     from heedful.studies.heads.heads_study import (
-        LAB_OPTIONS,
         QUICK_EFFORT,
         Effort,
         HeadsStudy,
@@ -26,7 +25,6 @@ except ModuleNotFoundError as _error:
     raise _MissingPartError.of("heedful.studies.heads", str(_error.name), "models") from None
 
 __all__ = [
-    "LAB_OPTIONS",
     "QUICK",
     "QUICK_EFFORT",
     "Amount",

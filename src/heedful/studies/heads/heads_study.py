@@ -254,10 +254,6 @@ def _trained(plan: Plan, subject: Subject, progress: Step) -> Comparisons:
     )
 
 
-LAB_OPTIONS = {"quick": "--quick --seeds 2 --steps 60", "standard": "--quick", "course": ""}
-"""What the laboratory asks for at each of its scales, as options of `heed study heads`."""
-
-
 def lab_study(output: Path, progress: Step, scale: str = "standard") -> HeadsStudy:
     """Study the heads of the translation run of the laboratory, or of a small one made for it."""
     plans = {
