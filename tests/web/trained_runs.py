@@ -48,9 +48,13 @@ def train_both(folder: Path) -> None:
     assert main(["train", str(config), "--run", str(folder / "pairs"), "--json"]) == 0
     material = prepare(PEOPLE, RECIPE)
     run = pretrain(material, folder, label="people", positions="rotary")
-    threshold = asker.Threshold(temperature=1.0, confidence=0.99, wanted_error=0.1)
-    answerer = Answerer.of(run.decoder(), material)
-    asker.keep_for_asking(run.folder, answerer, threshold, PEOPLE)
+    settings = asker.AskSettings(
+        temperature=1.0,
+        threshold=0.99,
+        wanted_error=0.1,
+        longest_answer=Answerer.of(run.decoder(), material).longest_answer,
+    )
+    asker.keep_for_asking(run.folder, material.tokenizer, settings, PEOPLE)
 
 
 def write_reader(folder: Path) -> None:

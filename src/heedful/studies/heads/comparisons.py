@@ -29,7 +29,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -39,7 +38,7 @@ from heedful.model.decoder import TransformerBlock
 from heedful.records import Record, Word
 from heedful.stats import Estimate
 from heedful.studies.heads.order import OrderTest
-from heedful.studies.heads.small_models import FAMILIES, SmallModel
+from heedful.studies.heads.small_models import FAMILIES, Family, SmallModel
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -122,10 +121,7 @@ class PreNorm(Record):
 
 def compare_norms(models: Sequence[SmallModel], witness: Witness | None) -> PreNorm:
     """Compare the placements, seed by seed, and judge the footnote."""
-    groups = {
-        name: [model for model in models if model.name == variant]
-        for name, variant in FAMILIES["norm"].items()
-    }
+    groups = _family(models, "norm")
     variants = tuple(_variant(name, group) for name, group in groups.items())
     pre, post = groups["pre-norm"], groups["post-norm"]
     spread = _paired(pre, post, lambda model: math.log(model.spread))
@@ -190,21 +186,31 @@ def reachable_directions(width: int, kind: str) -> Float[Tensor, "width directio
     if kind != "layer":
         return everything
     ones = torch.full((width, 1), 1 / math.sqrt(width), dtype=torch.float64)
-    made: Tensor = torch.linalg.qr(torch.cat([ones, everything[:, 1:]], dim=1)).Q[:, 1:]
-    return made
+    basis: Tensor = torch.linalg.qr(torch.cat([ones, everything[:, 1:]], dim=1)).Q[:, 1:]
+    return basis
+
+
+def _family(models: Sequence[SmallModel], family: Family) -> dict[str, list[SmallModel]]:
+    """Return the models of each variant of a family, in the order of their seeds."""
+    return {
+        name: sorted(
+            (model for model in models if model.name == variant), key=lambda model: model.seed
+        )
+        for name, variant in FAMILIES[family].items()
+    }
 
 
 def _variant(name: str, models: Sequence[SmallModel]) -> NormVariant:
+    measured = ("loss", "spread", "first_spread", "largest_ratio", "effect", "centred_effect")
     return NormVariant(
         name=name,
-        loss=Estimate.of([model.loss for model in models]),
-        spread=Estimate.of([model.spread for model in models]),
-        first_spread=Estimate.of([model.first_spread for model in models]),
-        largest_ratio=Estimate.of([model.largest_ratio for model in models]),
-        widest_ratio=float(np.max([model.widest_ratio for model in models])),
-        effect=Estimate.of([model.effect for model in models]),
-        centred_effect=Estimate.of([model.centred_effect for model in models]),
+        widest_ratio=max(model.widest_ratio for model in models),
+        **{field: _over_seeds(models, field) for field in measured},
     )
+
+
+def _over_seeds(models: Sequence[SmallModel], field: str) -> Estimate:
+    return Estimate.of([getattr(model, field) for model in models])
 
 
 def _paired(
@@ -297,13 +303,8 @@ class HeadCounts(Record):
 
 def compare_heads(models: Sequence[SmallModel], width: int) -> HeadCounts:
     """Compare the numbers of heads, and judge the summary."""
-    groups = {
-        int(count): sorted(
-            (model for model in models if model.name == name), key=lambda model: model.seed
-        )
-        for count, name in FAMILIES["heads"].items()
-    }
-    levels = [math.log2(count) for count in groups]
+    groups = _family(models, "heads")
+    levels = [math.log2(int(count)) for count in groups]
     seeds = min(len(group) for group in groups.values())
     shared, independent, change = (
         Estimate.of_slope(
@@ -316,7 +317,7 @@ def compare_heads(models: Sequence[SmallModel], width: int) -> HeadCounts:
         )
     )
     return HeadCounts(
-        counts=tuple(_count(heads, group) for heads, group in groups.items()),
+        counts=tuple(_count(int(heads), group) for heads, group in groups.items()),
         width=width,
         shared_slope=shared,
         independent_slope=independent,
@@ -350,11 +351,11 @@ def compare_heads(models: Sequence[SmallModel], width: int) -> HeadCounts:
 def _count(heads: int, group: Sequence[SmallModel]) -> HeadCount:
     return HeadCount(
         heads=heads,
-        loss=Estimate.of([model.loss for model in group]),
-        shared=Estimate.of([model.shared_variance for model in group]),
-        independent=Estimate.of([model.independent_variance for model in group]),
-        single=Estimate.of([model.head_variance for model in group]),
-        loss_change=Estimate.of([model.loss_change for model in group]),
+        loss=_over_seeds(group, "loss"),
+        shared=_over_seeds(group, "shared_variance"),
+        independent=_over_seeds(group, "independent_variance"),
+        single=_over_seeds(group, "head_variance"),
+        loss_change=_over_seeds(group, "loss_change"),
     )
 
 
@@ -407,10 +408,7 @@ class Schemes(Record):
 
 def compare_schemes(models: Sequence[SmallModel]) -> Schemes:
     """Compare the schemes of positions."""
-    schemes = tuple(
-        _scheme(name, [model for model in models if model.name == variant])
-        for name, variant in FAMILIES["positions"].items()
-    )
+    schemes = tuple(_scheme(*group) for group in _family(models, "positions").items())
     return Schemes(
         schemes=schemes,
         length=models[0].probe.length,
@@ -422,7 +420,7 @@ def _scheme(name: str, models: Sequence[SmallModel]) -> Scheme:
     depths = range(len(models[0].probe.r2))
     return Scheme(
         name=name,
-        loss=Estimate.of([model.loss for model in models]),
+        loss=_over_seeds(models, "loss"),
         r2=tuple(
             Estimate.of([model.probe.r2[depth].value for model in models]) for depth in depths
         ),

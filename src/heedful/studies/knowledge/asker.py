@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
-from jaxtyping import Float64
-
-from heedful.errors import InputError
+from heedful.errors import ConfigError, InputError
 from heedful.files import write_atomic, write_json
+from heedful.settings import Settings
 from heedful.studies.knowledge.answers import Answerer, sequence_probability
 from heedful.studies.knowledge.corpus import Asked, Evidence, KnowledgeCorpus, name_in
 from heedful.studies.knowledge.findings import ASK, RECORD, AskReply
-from heedful.studies.knowledge.judgement import Judgement
 from heedful.studies.knowledge.names import Neighbours
 from heedful.studies.knowledge.training import END, MASK
 from heedful.tokenization import Tokenizer
@@ -29,58 +25,37 @@ from heedful.training import trained_decoder
 
 TOKENIZER, DOCUMENTS = "tokenizer.json", "documents.txt"
 QUESTIONS, PEOPLE = "questions.tsv", "people.tsv"
-KIND = "heedful knowledge study"
 MOST_CHARACTERS = 2_000
 """Of a question; the context of the model is far shorter."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Threshold:
-    """When to answer."""
+class AskSettings(Settings):
+    """When to answer: what `ask.json` holds."""
 
+    kind: Literal["heedful knowledge study"] = "heedful knowledge study"
     temperature: float
     """Divides the logits before a confidence is worked out."""
-    confidence: float
-    """Below it the model does not answer."""
+    threshold: float
+    """Below this confidence the model does not answer."""
     wanted_error: float
-    """The error rate for which it was chosen."""
+    """The error rate for which the threshold was chosen."""
     promised_error: float | None = None
     """What the held-out questions promise, at 95 %; None where nobody worked it out."""
-
-    @classmethod
-    def of(cls, judged: Judgement) -> Threshold:
-        """Return what the judgement of a study chose."""
-        risk = judged.risk_coverage
-        return cls(
-            temperature=judged.after.temperature,
-            confidence=risk.threshold,
-            wanted_error=risk.wanted_error,
-            promised_error=risk.promised_error,
-        )
+    longest_answer: int
+    """Tokens of an answer at most, its end included."""
 
 
 def keep_for_asking(
-    run: Path,
-    answerer: Answerer,
-    threshold: Threshold,
-    corpus: KnowledgeCorpus,
+    run: Path, tokenizer: Tokenizer, settings: AskSettings, corpus: KnowledgeCorpus
 ) -> None:
     """Put what asking needs beside the weights of a run; `ask.json` comes last."""
-    answerer.tokenizer.save(run / TOKENIZER)
+    tokenizer.save(run / TOKENIZER)
     write_atomic(run / DOCUMENTS, "".join(f"{text}\n" for text in corpus.documents))
     asked = (f"{one.question}\t{one.answer}\n" for one in corpus.train)
     write_atomic(run / QUESTIONS, "".join(asked))
     known = (f"{name}\t{place}\n" for name, place in corpus.known_people.items())
     write_atomic(run / PEOPLE, "".join(known))
-    content = {
-        "kind": KIND,
-        "temperature": threshold.temperature,
-        "threshold": threshold.confidence,
-        "wanted_error": threshold.wanted_error,
-        "promised_error": threshold.promised_error,
-        "longest_answer": answerer.longest_answer,
-    }
-    write_json(run / ASK, content)
+    write_json(run / ASK, settings.model_dump())
 
 
 class Asker:
@@ -89,16 +64,9 @@ class Asker:
     def __init__(self, path: Path) -> None:
         """Open the folder of a study, or of the run that it left for asking."""
         run = _run_of(path)
-        settings = _settings(run)
-        promised = settings.get("promised_error")
-        self.threshold = Threshold(
-            temperature=float(settings["temperature"]),
-            confidence=float(settings["threshold"]),
-            wanted_error=float(settings["wanted_error"]),
-            promised_error=None if promised is None else float(promised),
-        )
+        self.settings = _settings(run)
         tokenizer = Tokenizer.read(run / TOKENIZER)
-        self.answerer = Answerer(trained_decoder(run), tokenizer, int(settings["longest_answer"]))
+        self.answerer = Answerer(trained_decoder(run), tokenizer, self.settings.longest_answer)
         self.evidence = Evidence(_lines(run / DOCUMENTS))
         self.learned = _pairs(run / QUESTIONS)
         self.people = _pairs(run / PEOPLE)
@@ -108,18 +76,13 @@ class Asker:
         asked = [self._checked(number, text) for number, text in enumerate(questions)]
         if not asked:
             raise InputError("question", "is missing", expected="at least one question")
-        replies = self.answerer.replies([one.question for one in asked])
-        confidence = self._confidence(asked, replies)
+        replies = self.answerer.replies_to(asked)
+        logits = self.answerer.read_again([one.question for one in asked], replies)
+        confidence = sequence_probability(logits, replies, self.settings.temperature)
         return [
             self._reply(one, reply.text, float(sure))
             for one, reply, sure in zip(asked, replies, confidence, strict=True)
         ]
-
-    def _confidence(
-        self, asked: Sequence[Asked], replies: Sequence[Any]
-    ) -> Float64[np.ndarray, " questions"]:
-        logits = self.answerer.read_again([one.question for one in asked], replies)
-        return sequence_probability(logits, replies, self.threshold.temperature)
 
     def _reply(self, one: Asked, said: str, confidence: float) -> AskReply:
         line, supports = self.evidence.line(one.name, said) if one.name else (None, False)
@@ -129,12 +92,12 @@ class Asker:
         return AskReply(
             question=one.question,
             name=one.name or None,
-            answer=said if confidence >= self.threshold.confidence else None,
+            answer=said if confidence >= self.settings.threshold else None,
             would_say=said,
             confidence=confidence,
-            threshold=self.threshold.confidence,
-            wanted_error=self.threshold.wanted_error,
-            promised_error=self.threshold.promised_error,
+            threshold=self.settings.threshold,
+            wanted_error=self.settings.wanted_error,
+            promised_error=self.settings.promised_error,
             evidence=line,
             supported=supports,
             fine_tuned_answer=learned,
@@ -192,7 +155,7 @@ def _run_of(path: Path) -> Path:
     return path / run
 
 
-def _settings(run: Path) -> dict[str, Any]:
+def _settings(run: Path) -> AskSettings:
     if not (run / ASK).is_file():
         raise InputError(
             str(run),
@@ -200,15 +163,12 @@ def _settings(run: Path) -> dict[str, Any]:
             expected="the folder of a finished knowledge study",
             way_out="make one with: heed study knowledge",
         )
-    settings = _json(run / ASK)
-    numbers = ("temperature", "threshold", "wanted_error", "longest_answer")
-    good = all(isinstance(settings.get(name), int | float) for name in numbers)
-    promised = isinstance(settings.get("promised_error"), int | float | None)
-    if settings.get("kind") != KIND or not (good and promised):
+    try:
+        return AskSettings.of(_json(run / ASK))
+    except ConfigError:
         raise InputError(
             str(run / ASK), "was not written by a knowledge study", way_out="run the study again"
-        )
-    return settings
+        ) from None
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -222,13 +182,13 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _pairs(path: Path) -> dict[str, str]:
-    found = {}
+    pairs = {}
     for number, line in enumerate(_lines(path), start=1):
         first, tab, second = line.partition("\t")
         if not tab:
             raise InputError(f"{path}:{number}", "has no tab", way_out="run the study again")
-        found[first] = second
-    return found
+        pairs[first] = second
+    return pairs
 
 
 def _lines(path: Path) -> list[str]:

@@ -21,7 +21,7 @@ Clopper and Pearson's bound. The fewer were held out, the less can be promised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -72,10 +72,10 @@ def separations(
     """Return the AUROC of each signal with its interval; none where a kind is missing."""
     if not positive.any() or not negative.any():
         return ()
-    made = []
+    measured = []
     for name, scores in values.items():
         low, high = _interval(scores[positive], scores[negative], seed)
-        made.append(
+        measured.append(
             Separation(
                 signal=name,
                 auroc=auroc(scores[positive], scores[negative]),
@@ -85,7 +85,7 @@ def separations(
                 negatives=int(negative.sum()),
             )
         )
-    return tuple(made)
+    return tuple(measured)
 
 
 class Combination:
@@ -179,13 +179,13 @@ def expected_error(confidence: Scores, right: Outcomes) -> float:
 def reliability(confidence: Scores, right: Outcomes) -> tuple[Bin, ...]:
     """Return the bars of the reliability diagram; empty ones are left out."""
     places = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    made = []
+    bins = []
     for place in range(BINS):
         inside = places == place
         count = int(inside.sum())
         if count:
             low, high = wilson(int(right[inside].sum()), count)
-            made.append(
+            bins.append(
                 Bin(
                     confidence=float(confidence[inside].mean()),
                     accuracy=float(right[inside].mean()),
@@ -194,7 +194,7 @@ def reliability(confidence: Scores, right: Outcomes) -> tuple[Bin, ...]:
                     count=count,
                 )
             )
-    return tuple(made)
+    return tuple(bins)
 
 
 def risk_curve(
@@ -261,37 +261,27 @@ def risk_coverage(
     # An oracle is wrong only from the point on at which the right answers are used up.
     perfect = np.maximum(0.0, 1 - right.mean() / np.linspace(1 / len(right), 1, len(right)))
     answered = confidence >= threshold
-    error = _error_above(threshold)
     low, high = wilson(int((~right[answered]).sum()), int(answered.sum()))
     some = bool(answered.any())
     return RiskCoverage(
         coverage=tuple(coverage.tolist()),
         risk=tuple(risk.tolist()),
-        area=float(_mean_over(coverage, risk)),
+        area=float((np.diff(coverage, prepend=0.0) * risk).sum()),
         best_area=float(perfect.mean()),
         wanted_error=wanted_error,
         threshold=threshold,
         held_out_coverage=float((held_out[0] >= threshold).mean()),
-        held_out_error=error(*held_out),
+        held_out_error=_error(*held_out, threshold),
         promised_error=clopper_pearson_upper(int((~held_out[1][kept]).sum()), int(kept.sum())),
         invented=0 if invented is None else len(invented),
         test_coverage=float(answered.mean()),
-        test_error=error(*test),
+        test_error=_error(*test, threshold),
         test_error_low=low if some else None,
         test_error_high=high if some else None,
         error_without=float((~right).mean()),
     )
 
 
-def _error_above(threshold: float) -> Callable[[Scores, Outcomes], float | None]:
-    def error(confidence: Scores, right: Outcomes) -> float | None:
-        answered = confidence >= threshold
-        return float((~right[answered]).mean()) if answered.any() else None
-
-    return error
-
-
-def _mean_over(
-    coverage: Float64[np.ndarray, " points"], risk: Float64[np.ndarray, " points"]
-) -> float:
-    return float((np.diff(coverage, prepend=0.0) * risk).sum())
+def _error(confidence: Scores, right: Outcomes, threshold: float) -> float | None:
+    answered = confidence >= threshold
+    return float((~right[answered]).mean()) if answered.any() else None

@@ -24,7 +24,7 @@ from heedful.studies.knowledge.arms import (
     storage_point,
     train_arm,
 )
-from heedful.studies.knowledge.asker import Threshold, keep_for_asking
+from heedful.studies.knowledge.asker import AskSettings, keep_for_asking
 from heedful.studies.knowledge.corpus import KnowledgeCorpus
 from heedful.studies.knowledge.findings import (
     RECORD,
@@ -84,7 +84,15 @@ def study_knowledge(
     judged = judge(main.answerer, corpus, wanted_error=plan.wanted_error, seed=plan.seed,
                    studied=plan.unseen)  # fmt: skip
     names = study_names(main.answerer, corpus, judged, count=plan.unseen, seed=plan.seed)
-    keep_for_asking(main.run.folder, main.answerer, Threshold.of(judged), corpus)
+    risk = judged.risk_coverage
+    settings = AskSettings(
+        temperature=judged.after.temperature,
+        threshold=risk.threshold,
+        wanted_error=risk.wanted_error,
+        promised_error=risk.promised_error,
+        longest_answer=main.answerer.longest_answer,
+    )
+    keep_for_asking(main.run.folder, main.answerer.tokenizer, settings, corpus)
     record = _record(
         corpus,
         plan,
