@@ -25,7 +25,7 @@ from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.judge import judge_claim
 from heedful.claims.language import parse_value
-from heedful.claims.search import outcome_of, shrink, survey
+from heedful.claims.search import outcome_of, shrink, survey_cases
 from heedful.claims.sheet import Claim
 from heedful.claims.values import NoValueError, constant, scalar
 from heedful.claims.verdict import Verdict
@@ -349,7 +349,7 @@ def test_what_is_shrunk_still_fails(which: tuple[str, dict[str, Any]], seed: int
     expect, where = which
     let = {"f(X)": "softmax(X X^T + causal(T)) X"} if "f(" in expect else {}
     problem = compile_claim(written(expect, where=where, seed=seed, let=let))
-    found = survey(problem, time.perf_counter() + 10)
+    found = survey_cases(problem, time.perf_counter() + 10)
     assert found.failures
     for case, outcome in found.failures[:3]:
         smaller, shown = shrink(problem, case, outcome)

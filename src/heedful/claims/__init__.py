@@ -1,6 +1,6 @@
 """Statements about attention, and what a machine can say about them."""
 
-from heedful.claims.api import Setting, arbitrary, claim, gaussian, orthonormal, unit
+from heedful.claims.api import KeySetting, arbitrary, claim, gaussian, orthonormal, unit
 from heedful.claims.checker import CheckReport, check
 from heedful.claims.judge import judge_claim
 from heedful.claims.sheet.claim import Claim
@@ -12,8 +12,8 @@ __all__ = [
     "Claim",
     "Counterexample",
     "Evidence",
+    "KeySetting",
     "Repair",
-    "Setting",
     "Sheet",
     "Verdict",
     "arbitrary",

@@ -19,7 +19,7 @@ from heedful.claims.verdict import Verdict
 
 
 @dataclass(frozen=True)
-class Setting:
+class KeySetting:
     """Which keys a claim is about, and their sizes."""
 
     keys: Any
@@ -27,37 +27,37 @@ class Setting:
     covariance: dict[str, str] = field(default_factory=dict)
 
 
-def orthonormal(n: Any = None, d: Any = None) -> Setting:
+def orthonormal(n: Any = None, d: Any = None) -> KeySetting:
     """Perpendicular keys of norm 1; n is a number, a list of numbers, or "2..64"."""
-    return Setting("orthonormal", _sizes(n, d))
+    return KeySetting("orthonormal", _sizes(n, d))
 
 
-def unit(n: Any = None, d: Any = None) -> Setting:
+def unit(n: Any = None, d: Any = None) -> KeySetting:
     """Arbitrary keys of norm 1."""
-    return Setting("unit", _sizes(n, d))
+    return KeySetting("unit", _sizes(n, d))
 
 
-def arbitrary(n: Any = None, d: Any = None) -> Setting:
+def arbitrary(n: Any = None, d: Any = None) -> KeySetting:
     """Arbitrary keys."""
-    return Setting("any", _sizes(n, d))
+    return KeySetting("any", _sizes(n, d))
 
 
-def gaussian(n: Any = None, d: Any = None, **covariance: str) -> Setting:
+def gaussian(n: Any = None, d: Any = None, **covariance: str) -> KeySetting:
     """Keys k_i ~ N(μ_i, Σ_i) with perpendicular unit means: gaussian(10, a="1/2 mu_a mu_a^T")."""
-    return Setting("gaussian", _sizes(n, d), dict(covariance))
+    return KeySetting("gaussian", _sizes(n, d), dict(covariance))
 
 
 def claim(
     expect: str | Sequence[str],
     *,
-    keys: Setting | Any = None,
+    keys: KeySetting | Any = None,
     query: str | None = None,
     heads: Sequence[str] = (),
     where: dict[str, Any] | None = None,
     **fields: Any,
 ) -> Verdict:
     """Judge one claim; `fields` are those of `Claim`: given, let, scale, sequence, …"""
-    setting = keys if isinstance(keys, Setting) else Setting(keys)
+    setting = keys if isinstance(keys, KeySetting) else KeySetting(keys)
     formulas = (expect,) if isinstance(expect, str) else tuple(expect)
     written = Claim(
         id=fields.pop("id", "claim"),

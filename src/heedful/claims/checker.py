@@ -81,7 +81,7 @@ class CheckReport(Record):
     """The verdicts on every claim of some sheets."""
 
     claims: tuple[Verdict, ...]
-    """One verdict a claim, in the order of the sheets."""
+    """One verdict per claim, in the order of the sheets."""
     problems: tuple[SheetProblem, ...]
     """What could not be read."""
     counts: dict[str, int]

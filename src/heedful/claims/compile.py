@@ -39,7 +39,7 @@ MOST_NODES = 20_000
 DEFAULT_SIZES = {"n": (2, 3, 5, 10), "d": (2, 3), "T": (2, 3, 5)}
 MOST_COMBINATIONS = 20_000
 TAKEN = {"k", "v", "mu", "c"}
-"""Names that the setting itself gives a meaning."""
+"""Names that have a meaning already in a claim with keys."""
 FAMILIES = ("k", "v", "mu", "x", "q", "c", "alpha")
 
 
@@ -105,25 +105,25 @@ class CompiledClaim:
     def members(self) -> tuple[str, ...]:
         """The named members (a, b, j, …) in the order in which they appear."""
         bound = {index for tree in self.trees for index in _bound_indices(tree)}
-        found: dict[str, None] = {}
+        members: dict[str, None] = {}
         for tree in self.trees:
             for node in walk(tree):
                 for member in _members_of(node, set(self.domains)):
                     if member not in bound:
-                        found.setdefault(member)
+                        members.setdefault(member)
         for index in self.covariance:
             if index != "others":
-                found.setdefault(index)
-        return tuple(found)
+                members.setdefault(index)
+        return tuple(members)
 
     @cached_property
     def large(self) -> tuple[str, ...]:
-        """The symbols that are as large as one likes."""
+        """The symbols that are arbitrarily large."""
         return tuple(name for name, domain in self.domains.items() if isinstance(domain, Large))
 
     @cached_property
     def small(self) -> tuple[str, ...]:
-        """The symbols that are as small as one likes."""
+        """The symbols that are arbitrarily small."""
         return tuple(name for name, domain in self.domains.items() if isinstance(domain, Small))
 
     def scalar_cases(self, rng: np.random.Generator, most: int = 200) -> Iterator[dict[str, float]]:
@@ -148,10 +148,10 @@ class CompiledClaim:
 
     def sizes(self, case: Mapping[str, float]) -> dict[str, int]:
         """Return the whole numbers of a case: what may be the size of an array."""
-        found = {name: int(value) for name, value in case.items() if value == round(value)}
-        if "n" in found and "d" not in found:
-            found["d"] = found["n"]
-        return found
+        sizes = {name: int(value) for name, value in case.items() if value == round(value)}
+        if "n" in sizes and "d" not in sizes:
+            sizes["d"] = sizes["n"]
+        return sizes
 
 
 def _combinations(

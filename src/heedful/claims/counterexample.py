@@ -15,7 +15,7 @@ from heedful.claims.values import Value
 from heedful.claims.verdict import Counterexample
 
 SHOWN = 8
-"""Figures of a number that is shown."""
+"""Significant figures of a number that is shown."""
 TELLING = 0.0228
 """The quantile of the draw shown for a claim about a distribution: two deviations below."""
 MOST_SHOWN = 6
@@ -70,12 +70,12 @@ def _noise_command(compiled: CompiledClaim, case: Any) -> str | None:
     if len(noisy) != 1 or claim.covariance.get("others", "0").strip() != "0":
         return None
     name = noisy[0]
-    found = re.fullmatch(
+    variance_text = re.fullmatch(
         rf"([\d./]+)\s*\*?\s*mu_{name}\s*\*?\s*mu_{name}\s*(?:\^T|ᵀ|')",
         claim.covariance[name].strip(),
     )
     beta = case.scalars.get("beta")
-    if found is None or beta is None:
+    if variance_text is None or beta is None:
         return None
     heads = []
     for text in (claim.query,) if claim.query is not None else claim.heads:
@@ -84,7 +84,7 @@ def _noise_command(compiled: CompiledClaim, case: Any) -> str | None:
             return None
         head = re.sub(r"mu_(\w+)", lambda m: str(members.get(m[1], m[1])), inner[1])
         heads.append(head.replace(" ", ""))
-    variance = float(Fraction(found[1]))
+    variance = float(Fraction(variance_text[1]))
     n, d = int(case.scalars["n"]), int(case.scalars.get("d", case.scalars["n"]))
     return (
         f"heed noise --n {n} --d {d} --noisy {members[name]} --variance {variance:g} "
@@ -93,7 +93,7 @@ def _noise_command(compiled: CompiledClaim, case: Any) -> str | None:
 
 
 def _command(compiled: CompiledClaim, world: Any, worst: int) -> str | None:
-    """Return a `heed attend` or `heed copyable` command with the very numbers of the case."""
+    """Return a `heed attend` or `heed copyable` command with exactly the numbers of the case."""
     keys, query = world.families.get("k"), world.symbols.get("q") or world.symbols.get("q_1")
     if keys is None or compiled.sequence:
         return None

@@ -44,7 +44,7 @@ from heedful.claims.search import (
     inexact,
     outcome_of,
     shrink,
-    survey,
+    survey_cases,
     vanishing,
 )
 from heedful.claims.sheet.claim import Claim, field_error, field_text
@@ -129,8 +129,8 @@ def _by_algebra(compiled: CompiledClaim, _deadline: float) -> Decision | None:
 
 
 def _by_search(compiled: CompiledClaim, deadline: float) -> Decision:
-    found = survey(compiled, deadline)
-    return _refuted(compiled, found) if found.failures else _survived(compiled, found, deadline)
+    survey = survey_cases(compiled, deadline)
+    return _refuted(compiled, survey) if survey.failures else _survived(compiled, survey, deadline)
 
 
 def _undecided(statement: str) -> Decision:
@@ -152,8 +152,8 @@ def _well_formed(compiled: CompiledClaim) -> bool:
     return outcome_of(compiled, (telling or cases)[0]).holds is not False
 
 
-def _refuted(compiled: CompiledClaim, found: Survey) -> Decision:
-    case, outcome = shrink(compiled, *min(found.failures, key=_simplicity))
+def _refuted(compiled: CompiledClaim, survey: Survey) -> Decision:
+    case, outcome = shrink(compiled, *min(survey.failures, key=_simplicity))
     counterexample = describe(compiled, case, outcome)
     certain = exact_truth(compiled, case) is False
     statement = counterexample.statement
@@ -172,39 +172,39 @@ def _refuted(compiled: CompiledClaim, found: Survey) -> Decision:
             statement += f" But the failure fades as {symbol} grows, and may end."
             return _undecided(statement)
     numbers = {"gap": counterexample.gap}
-    evidence = _evidence(compiled, method, statement, numbers, found.looked_at)
+    evidence = _evidence(compiled, method, statement, numbers, survey.looked_at)
     return "refuted", evidence, counterexample
 
 
-def _survived(compiled: CompiledClaim, found: Survey, deadline: float) -> Decision:
+def _survived(compiled: CompiledClaim, survey: Survey, deadline: float) -> Decision:
     """Decide a claim of which no failing case was found: prove it, or say what supports it."""
-    if found.vacuous == found.looked_at:
-        return _undecided(f"The condition held in none of the {found.looked_at} cases looked at.")
-    proof = _by_letters(compiled, found, deadline)
-    if proof is None and found.unsure:
+    if survey.vacuous == survey.looked_at:
+        return _undecided(f"The condition held in none of the {survey.looked_at} cases looked at.")
+    proof = _by_letters(compiled, survey, deadline)
+    if proof is None and survey.unsure:
         return _undecided(
-            f"In {found.unsure} of {found.looked_at} cases the two sides are closer than "
+            f"In {survey.unsure} of {survey.looked_at} cases the two sides are closer than "
             "arithmetic can tell apart."
         )
     if proof is None:
-        proof = _proof_by_balls(compiled, found, deadline)
+        proof = _proof_by_balls(compiled, survey, deadline)
     if proof is not None:
         return "proved", proof, None
-    narrow = _failing_narrowly(compiled, found, deadline)
+    narrow = _failing_narrowly(compiled, survey, deadline)
     if narrow is not None:
-        return _refuted(compiled, replace(found, failures=[narrow]))
-    if _leans_on_rounding(compiled, found):
+        return _refuted(compiled, replace(survey, failures=[narrow]))
+    if _leans_on_rounding(compiled, survey):
         return _undecided(
             "The two sides are equal up to rounding, and no proof of their equality was found."
         )
     rng = np.random.default_rng(compiled.claim.seed)
-    if compiled.large and not holds_throughout(compiled, found.cases, rng):
+    if compiled.large and not holds_throughout(compiled, survey.cases, rng):
         return _undecided(f"It holds at many large {compiled.large[0]}, but not at all of them.")
     numbers: dict[str, Any] = {}
-    if found.thresholds:
-        numbers["beta_0"] = {name: round(value, 4) for name, value in found.thresholds.items()}
-    statement = _survival(found.looked_at)
-    return "supported", _evidence(compiled, "search", statement, numbers, found.looked_at), None
+    if survey.thresholds:
+        numbers["beta_0"] = {name: round(value, 4) for name, value in survey.thresholds.items()}
+    statement = _survival(survey.looked_at)
+    return "supported", _evidence(compiled, "search", statement, numbers, survey.looked_at), None
 
 
 def _survival(looked_at: int) -> str:
@@ -217,7 +217,7 @@ def _survival(looked_at: int) -> str:
     )
 
 
-def _leans_on_rounding(compiled: CompiledClaim, found: Survey) -> bool:
+def _leans_on_rounding(compiled: CompiledClaim, survey: Survey) -> bool:
     """Tell whether an equation without random arrays holds by rounding alone, as 1 − exp(−99) = 1.
 
     Random arrays hardly ever make two sides equal that are not; a large scale always does.
@@ -229,17 +229,17 @@ def _leans_on_rounding(compiled: CompiledClaim, found: Survey) -> bool:
         compiled.claim.keys in ("unit", "any")
         or any(isinstance(domain, Array) for domain in compiled.domains.values())
     )
-    return bool(equations and found.close and exact)
+    return bool(equations and survey.close and exact)
 
 
 def _failing_narrowly(
-    compiled: CompiledClaim, found: Survey, deadline: float
+    compiled: CompiledClaim, survey: Survey, deadline: float
 ) -> tuple[Case, Outcome] | None:
     """Return a case that float64 lets pass by rounding but exact arithmetic does not."""
     if inexact(compiled):
         return None
-    step = max(1, len(found.close) // MOST_NARROW)
-    for case in found.close[::step]:
+    step = max(1, len(survey.close) // MOST_NARROW)
+    for case in survey.close[::step]:
         if time.perf_counter() > deadline:
             break
         scales = FARTHER[:2] if compiled.large else (None,)
@@ -252,15 +252,15 @@ def _failing_narrowly(
     return None
 
 
-def _by_letters(compiled: CompiledClaim, found: Survey, deadline: float) -> Evidence | None:
-    if not equations_only(compiled) or not found.complete:
+def _by_letters(compiled: CompiledClaim, survey: Survey, deadline: float) -> Evidence | None:
+    if not equations_only(compiled) or not survey.complete:
         return None
     from heedful.claims.evaluate.symbolic import prove_symbolically  # SymPy takes 0.3 s to import
 
-    return prove_symbolically(compiled, found.cases, deadline)
+    return prove_symbolically(compiled, survey.cases, deadline)
 
 
-def _proof_by_balls(compiled: CompiledClaim, found: Survey, deadline: float) -> Evidence | None:
+def _proof_by_balls(compiled: CompiledClaim, survey: Survey, deadline: float) -> Evidence | None:
     """Enclose every case; possible when the cases are all there are, or intervals."""
     ranges = {
         name: (domain.low, domain.high)
@@ -268,7 +268,7 @@ def _proof_by_balls(compiled: CompiledClaim, found: Survey, deadline: float) -> 
         if isinstance(domain, Interval)
     }
     open_ended = any(not np.isfinite(end) for pair in ranges.values() for end in pair)
-    if _arbitrary(compiled) or open_ended or compiled.small or not found.complete:
+    if _arbitrary(compiled) or open_ended or compiled.small or not survey.complete:
         return None
     cases = list(all_cases(compiled, np.random.default_rng(compiled.claim.seed)))
     fixed = {
@@ -282,9 +282,9 @@ def _proof_by_balls(compiled: CompiledClaim, found: Survey, deadline: float) -> 
         try:
             if compiled.large:
                 label = ", ".join(f"{name}={value:g}" for name, value in key) or "all"
-                if ranges or label not in found.thresholds:
+                if ranges or label not in survey.thresholds:
                     return None
-                bound = rounded_up(found.thresholds[label])
+                bound = rounded_up(survey.thresholds[label])
                 if not proved_from(compiled, case, bound):
                     return None
                 thresholds[label] = bound
@@ -355,23 +355,23 @@ def _by_draws(compiled: CompiledClaim, deadline: float) -> Decision | None:
             break
         at = _at_the_end(compiled, case)
         try:
-            found = statistics.estimate(compiled, at)
+            estimate = statistics.estimate(compiled, at)
         except TooFewKeysError:
             continue
         looked_at += 1
         answer = statistics.enclosed(compiled, at) if compiled.statistical else None
         if answer is False or (
-            answer is None and not found.holds and (found.clear or not compiled.statistical)
+            answer is None and not estimate.holds and (estimate.clear or not compiled.statistical)
         ):
-            if compiled.large and not _fails_at_every_scale(compiled, case, found):
-                return _fading(compiled, found)
-            return _refuted_noisy(compiled, at, found, certain=answer is False)
+            if compiled.large and not _fails_at_every_scale(compiled, case, estimate):
+                return _fading(compiled, estimate)
+            return _refuted_noisy(compiled, at, estimate, certain=answer is False)
         farther = _at_the_end(compiled, case, NOISY_SCALES[-1])
         if compiled.large and not statistics.estimate(compiled, farther).holds:
-            return _fading(compiled, found)
+            return _fading(compiled, estimate)
         proved = proved and answer is True
-        if tightest is None or found.gap + found.error > tightest[1].gap + tightest[1].error:
-            tightest = (at, found)
+        if tightest is None or estimate.gap + estimate.error > tightest[1].gap + tightest[1].error:
+            tightest = (at, estimate)
     if tightest is None:
         raise field_error(
             ("where",), "leaves no case to look at", expected="ranges with at least one case"
@@ -390,61 +390,63 @@ def _all_listed(compiled: CompiledClaim) -> bool:
 
 def _fails_at_every_scale(compiled: CompiledClaim, case: Case, first: statistics.Estimate) -> bool:
     for scale in NOISY_SCALES[1:]:
-        found = statistics.estimate(compiled, _at_the_end(compiled, case, scale))
-        if found.holds or found.gap < 0.95 * first.gap - found.error - first.error:
+        estimate = statistics.estimate(compiled, _at_the_end(compiled, case, scale))
+        if estimate.holds or estimate.gap < 0.95 * first.gap - estimate.error - first.error:
             return False
     return True
 
 
-def _fading(compiled: CompiledClaim, found: statistics.Estimate) -> Decision:
+def _fading(compiled: CompiledClaim, estimate: statistics.Estimate) -> Decision:
     symbol = compiled.large[0]
-    what = "holds" if found.holds else f"fails by {found.gap:.3g}"
+    what = "holds" if estimate.holds else f"fails by {estimate.gap:.3g}"
     statement = f"At {symbol} = {NOISY_SCALES[0]:g} it {what}, but not alike at larger {symbol}."
-    return "undecided", _evidence(compiled, "draws", statement, {}, found.draws), None
+    return "undecided", _evidence(compiled, "draws", statement, {}, estimate.draws), None
 
 
 def _noisy_survivor(
-    compiled: CompiledClaim, found: statistics.Estimate, proved: bool, looked_at: int
+    compiled: CompiledClaim, estimate: statistics.Estimate, proved: bool, looked_at: int
 ) -> Decision:
-    sides = f"{found.left:.4g} against {found.right:.4g}"
+    sides = f"{estimate.left:.4g} against {estimate.right:.4g}"
     tightest = f"in the tightest of {looked_at} cases"
     if proved:
         statement = f"Enclosed cell by cell over the noisy direction: {sides} {tightest}."
-        numbers = _noise_numbers(found)
+        numbers = _noise_numbers(estimate)
         evidence = Evidence(method="certified quadrature", statement=statement, numbers=numbers)
         return "proved", evidence, None
-    if not found.clear or not found.holds:
+    if not estimate.clear or not estimate.holds:
         statement = (
-            f"The interval of confidence ({found.gap:.3g} ± {found.error:.3g} from "
+            f"The interval of confidence ({estimate.gap:.3g} ± {estimate.error:.3g} from "
             "holding) does not clear the bound; more draws may."
         )
-        evidence = _evidence(compiled, "draws", statement, _noise_numbers(found), found.draws)
+        evidence = _evidence(compiled, "draws", statement, _noise_numbers(estimate), estimate.draws)
         return "undecided", evidence, None
-    way = "quadrature nodes" if found.directions == 1 else "draws"
-    statement = f"{sides} with {found.draws} {way} {tightest}; the 99 % interval clears the bound."
-    evidence = _evidence(compiled, way, statement, _noise_numbers(found), found.draws)
+    way = "quadrature nodes" if estimate.directions == 1 else "draws"
+    statement = (
+        f"{sides} with {estimate.draws} {way} {tightest}; the 99 % interval clears the bound."
+    )
+    evidence = _evidence(compiled, way, statement, _noise_numbers(estimate), estimate.draws)
     return "supported", evidence, None
 
 
 def _refuted_noisy(
-    compiled: CompiledClaim, case: Case, found: statistics.Estimate, *, certain: bool
+    compiled: CompiledClaim, case: Case, estimate: statistics.Estimate, *, certain: bool
 ) -> Decision:
-    counterexample = describe(compiled, case, found)
+    counterexample = describe(compiled, case, estimate)
     statement = counterexample.statement
-    method = "quadrature" if found.directions == 1 else "draws"
+    method = "quadrature" if estimate.directions == 1 else "draws"
     if certain:
         method = "certified quadrature"
     if not compiled.statistical:
         _, share = statistics.share_failing(compiled, case)
         statement += f" It fails in {share:.1%} of the draws."
-    evidence = _evidence(compiled, method, statement, _noise_numbers(found), found.draws)
+    evidence = _evidence(compiled, method, statement, _noise_numbers(estimate), estimate.draws)
     return "refuted", evidence, counterexample
 
 
-def _noise_numbers(found: statistics.Estimate) -> dict[str, Any]:
-    sides = {"left": found.left, "right": found.right}
+def _noise_numbers(estimate: statistics.Estimate) -> dict[str, Any]:
+    sides = {"left": estimate.left, "right": estimate.right}
     finite = {name: value if np.isfinite(value) else None for name, value in sides.items()}
-    return {**finite, "gap": found.gap, "half_width": found.error}
+    return {**finite, "gap": estimate.gap, "half_width": estimate.error}
 
 
 def _at_the_end(compiled: CompiledClaim, case: Case, scale: float = NOISY_SCALES[0]) -> Case:

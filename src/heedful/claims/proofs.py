@@ -356,15 +356,15 @@ def _fits(label: str, bound: float, m: int, tolerance: float) -> bool:
 
 
 def _tolerance(compiled: CompiledClaim) -> float | None:
-    found: list[Expression | None] = [
+    tolerances: list[Expression | None] = [
         node.within
         for tree in compiled.expectations
         for node in walk(tree)
         if isinstance(node, Compare) and node.operator == "~"
     ]
-    if len(found) != 1:
+    if len(tolerances) != 1:
         return None
-    within = found[0]
+    within = tolerances[0]
     if within is None:
         return float(compiled.claim.tolerance)
     return float(within.value) if isinstance(within, Number) else None
@@ -385,10 +385,10 @@ def prove_uniqueness(compiled: CompiledClaim) -> tuple[str, ...] | None:
     base = float(compiled.claim.positions.get("base", 10000.0))
     proof: tuple[str, ...] = ()
     for width in widths.numbers:
-        found = uniqueness(int(width), base)
-        if not found.unique:
+        theorem = uniqueness(int(width), base)
+        if not theorem.unique:
             return None
-        proof = found.proof
+        proof = theorem.proof
     return proof
 
 

@@ -75,7 +75,7 @@ class Survey:
     failures: list[tuple[Case, Outcome]] = field(default_factory=list)
     unsure: int = 0
     thresholds: dict[str, float] = field(default_factory=dict)
-    """For a large symbol: from where on each case holds."""
+    """For a large symbol: the value from which each case holds."""
     cases: list[Case] = field(default_factory=list)
     vacuous: int = 0
     """Cases in which the condition of the claim never held."""
@@ -85,9 +85,9 @@ class Survey:
     """Whether every combination of the listed values was looked at."""
 
 
-def survey(compiled: CompiledClaim, deadline: float) -> Survey:
+def survey_cases(compiled: CompiledClaim, deadline: float) -> Survey:
     """Look at many cases, smallest first; stop at the first size at which some fail."""
-    found = Survey()
+    survey = Survey()
     rng = np.random.default_rng(compiled.claim.seed)
     failed_size: float | None = None
     combinations = set()
@@ -97,7 +97,7 @@ def survey(compiled: CompiledClaim, deadline: float) -> Survey:
         size = _size(case)
         if failed_size is not None and size > failed_size:
             break
-        if found.looked_at >= MOST_EVALUATIONS or time.perf_counter() > deadline:
+        if survey.looked_at >= MOST_EVALUATIONS or time.perf_counter() > deadline:
             break
         combinations.add(_listed(compiled, case))
         try:
@@ -107,40 +107,40 @@ def survey(compiled: CompiledClaim, deadline: float) -> Survey:
         except NoValueError as error:
             no_value = error
             continue
-        found.looked_at += 1
-        found.cases.append(case)
-        found.vacuous += _vacuous(compiled, outcome.world)
+        survey.looked_at += 1
+        survey.cases.append(case)
+        survey.vacuous += _vacuous(compiled, outcome.world)
         if threshold is not None:
-            found.thresholds[_label(case)] = threshold
+            survey.thresholds[_label(case)] = threshold
         if outcome.holds is False and exact_truth(compiled, eventual) is True:
             outcome = replace(outcome, holds=True)
         if outcome.holds is None:
-            found.unsure += 1
+            survey.unsure += 1
         elif not outcome.holds:
-            found.failures.append((eventual, outcome))
+            survey.failures.append((eventual, outcome))
             failed_size = size
         else:
             if float(np.max(outcome.truth.gap)) > -UNSURE:
-                found.close.append(eventual)
+                survey.close.append(eventual)
             starts.add(eventual, outcome)
-    found.complete = len(combinations) == math.prod(
+    survey.complete = len(combinations) == math.prod(
         len(domain.numbers) for domain in compiled.domains.values() if isinstance(domain, Values)
     )
-    if not found.failures and not equations_only(compiled):
-        found.failures += [
+    if not survey.failures and not equations_only(compiled):
+        survey.failures += [
             failure
             for failure in starts.climbed(compiled, deadline)
             if exact_truth(compiled, failure[0]) is not True
         ]
-    if not found.looked_at and no_value is not None:
+    if not survey.looked_at and no_value is not None:
         raise no_value
-    if not found.looked_at:
+    if not survey.looked_at:
         raise field_error(
             ("where",),
             "leaves no case to look at",
             expected="ranges with at least one case (enough keys for every name)",
         )
-    return found
+    return survey
 
 
 def all_cases(compiled: CompiledClaim, rng: np.random.Generator) -> Iterator[Case]:
@@ -208,7 +208,7 @@ def vanishing(compiled: CompiledClaim, scale: float = 1.0) -> dict[str, float]:
 
 
 def fails_for_good(compiled: CompiledClaim, case: Case) -> bool:
-    """Tell whether a claim about a large symbol fails at every scale tried, and no less so."""
+    """Tell whether a claim fails at every large scale tried, and by no less as it grows."""
     symbol = compiled.large[0]
     scales = FARTHER if inexact(compiled) else (*FARTHER, 1e6, 1e9, 1e12)
     gaps = []
@@ -250,7 +250,7 @@ def inexact(compiled: CompiledClaim) -> bool:
 
 
 def _as_it_vanishes(compiled: CompiledClaim, case: Case) -> tuple[Case, Outcome]:
-    """Judge a case with a small symbol; a failure that fades as it shrinks is none."""
+    """Judge a case with a small symbol; a failure that fades as it shrinks does not count."""
     last = case.with_scalars(**vanishing(compiled))
     outcome = outcome_of(compiled, last)
     if outcome.holds is False:

@@ -1,4 +1,4 @@
-"""Worlds: a compiled with every symbol given a value, and its noise drawn."""
+"""Worlds: a compiled claim with a value for every symbol, and its noise drawn."""
 
 from __future__ import annotations
 

@@ -120,15 +120,15 @@ def _sheets(paths: list[Path], names: list[str]) -> list[Sheet]:
 
 def _state(paths: list[Path]) -> dict[str, tuple[int, int]]:
     """Return what changes when a sheet is saved: times and sizes."""
-    found: dict[str, tuple[int, int]] = {}
+    state: dict[str, tuple[int, int]] = {}
     for path in paths:
         for file in sorted(path.rglob("*.toml")) if path.is_dir() else [path]:
             try:
                 status = file.lstat()
             except OSError:
                 continue  # an editor is replacing it; the next look will find it
-            found[str(file)] = (status.st_mtime_ns, status.st_size)
-    return found
+            state[str(file)] = (status.st_mtime_ns, status.st_size)
+    return state
 
 
 def _check_exports(exports: Exports) -> None:

@@ -36,8 +36,6 @@ from heedful.records import plain
 from heedful.web.answers import Desk, Question, answer, as_json
 from heedful.workers import Job, TaskLimits
 
-"""The left side of a definition under `let` that is a function: "f(X)"."""
-
 MOST_TEXT = 70_000
 """Characters of a sheet; the reader itself refuses more than 64 KB and says so."""
 TYPED, BROWSED = 0, 1

@@ -22,7 +22,7 @@ from typing import Any
 
 from heedful.claims.sheet.claim import FIELDS, Claim, FieldError, nearest, shown
 from heedful.claims.sheet.formulas import read_formulas
-from heedful.claims.sheet.toml import Block, Keys, Places, read_text, sheet_blocks
+from heedful.claims.sheet.toml import Keys, Places, TomlBlock, read_text, sheet_blocks
 from heedful.errors import FormulaError, HeedfulError, InputError
 
 MOST_CLAIMS = 2_000
@@ -36,7 +36,7 @@ class Origin:
     places: Places
     path: Keys
     own: frozenset[str]
-    """The fields that the claim gives itself; the others come from the defaults."""
+    """The fields that the claim sets itself; the others come from the defaults."""
 
     def of(self, field: str) -> Keys:
         """Return the path of a field, in the claim or in the defaults."""
@@ -149,7 +149,7 @@ class _Reading:
         self.defaults_lost = False  # then nobody knows what the claims were meant to be
         self.lines: dict[str, int] = {}
 
-    def sheet(self, blocks: list[Block]) -> Sheet:
+    def sheet(self, blocks: list[TomlBlock]) -> Sheet:
         """Read the defaults of all blocks, then their claims."""
         for block in blocks:
             problems = ProblemList(self.file, block.places)
@@ -231,7 +231,7 @@ class _Reading:
             else:
                 self.defaults[field] = read
 
-    def _claim(self, path: Keys, table: Any, found: Places, problems: ProblemList) -> None:
+    def _claim(self, path: Keys, table: Any, places: Places, problems: ProblemList) -> None:
         before = len(problems.found)
         if not isinstance(table, dict):
             problems.add(path, f"a claim is {shown(table)}", expected="expected a table [[claim]]")
@@ -255,13 +255,13 @@ class _Reading:
                 )
         if len(problems.found) > before or self.defaults_lost or self.broken_defaults - set(table):
             return  # defaults that cannot be read were reported where they stand
-        self._keep(Claim(**fields), path, table, found, problems)
+        self._keep(Claim(**fields), path, table, places, problems)
 
     def _keep(
-        self, claim: Claim, path: Keys, table: dict[str, Any], found: Places, problems: ProblemList
+        self, claim: Claim, path: Keys, table: dict[str, Any], places: Places, problems: ProblemList
     ) -> None:
         before = len(problems.found)
-        line, _ = found.of((*path, "id"))
+        line, _ = places.of((*path, "id"))
         if claim.id in self.lines:
             problems.add(
                 (*path, "id"),
@@ -270,7 +270,7 @@ class _Reading:
             )
             return
         self.lines[claim.id] = line
-        origin = Origin(found, path, frozenset(table))
+        origin = Origin(places, path, frozenset(table))
         claim, errors = read_formulas(claim)
         for error in errors:
             problems.add_about(claim.id, origin, error)
@@ -384,19 +384,21 @@ def only(sheets: Sequence[Sheet], names: Sequence[str]) -> list[Sheet]:
 
 def claim_named(sheets: Sequence[Sheet], name: str) -> tuple[Sheet, Claim]:
     """Return the one claim that a name means, with its sheet."""
-    found = [(sheet, claim) for sheet in only(sheets, [name]) for claim in sheet.claims]
-    if len(found) > 1:
-        places = ", ".join(f"{sheet.name}/{claim.id}" for sheet, claim in found[:6])
-        raise InputError(f"claim {name}", f"is in {len(found)} sheets", expected=f"one of {places}")
-    return found[0]
+    matches = [(sheet, claim) for sheet in only(sheets, [name]) for claim in sheet.claims]
+    if len(matches) > 1:
+        places = ", ".join(f"{sheet.name}/{claim.id}" for sheet, claim in matches[:6])
+        raise InputError(
+            f"claim {name}", f"is in {len(matches)} sheets", expected=f"one of {places}"
+        )
+    return matches[0]
 
 
 def _below(folder: Path) -> list[Path]:
-    found = []
+    paths: list[Path] = []
     for place, folders, names in os.walk(folder, followlinks=False):
         folders.sort()
-        found += [Path(place, name) for name in names if name.endswith(".toml")]
-    return sorted(found)
+        paths += [Path(place, name) for name in names if name.endswith(".toml")]
+    return sorted(paths)
 
 
 def _load(path: Path, name: str, *, followed: bool) -> Sheet:

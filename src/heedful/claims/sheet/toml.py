@@ -4,7 +4,7 @@ The text is read with care: a regular file, small, strict UTF-8, nothing hidden.
 the values and forgets where they were, so `places` walks the same text once more and remembers,
 for every value, the line and column of its key and of its first character:
 
-    ("claim", 0, "where", "n")   →   Place(line=9, column=11, …)
+    ("claim", 0, "where", "n")   →   TomlPlace(line=9, column=11, …)
 
 Where the syntax is broken, `sheet_blocks` reads the text claim by claim.
 """
@@ -29,7 +29,7 @@ Keys: TypeAlias = tuple[str | int, ...]
 LARGEST_SHEET = 64 * 1024
 BYTE_ORDER_MARK = "\ufeff"
 MOST_BLOCKS = 2_000
-"""Beyond as many claims, a sheet with broken syntax is refused whole."""
+"""With more claims than this, a sheet with broken syntax is refused as a whole."""
 VISIBLE_CONTROLS = "\n\t\u200c\u200d"
 """Line breaks and tabs; and the two joiners, which Persian and Hindi are written with."""
 
@@ -56,7 +56,7 @@ _CLEARER = {
 
 
 @dataclass(frozen=True)
-class Place:
+class TomlPlace:
     """Where one value stands in its text; lines and columns count from 1."""
 
     line: int
@@ -74,12 +74,12 @@ class Places:
         self._text = text
         self._first_line = first_line
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self._found: dict[Keys, Place] = {}
+        self._found: dict[Keys, TomlPlace] = {}
 
     def add(self, path: Keys, key_offset: int, value_offset: int) -> None:
         """Remember a value; the first one keeps its place."""
         line, column = self.position(key_offset)
-        self._found.setdefault(path, Place(line, column, value_offset))
+        self._found.setdefault(path, TomlPlace(line, column, value_offset))
 
     def position(self, offset: int) -> tuple[int, int]:
         """Return line and column of an offset of the text."""
@@ -120,10 +120,10 @@ def places(text: str, first_line: int = 1) -> Places:
 
 
 class _Walk:
-    def __init__(self, text: str, found: Places) -> None:
+    def __init__(self, text: str, places: Places) -> None:
         self.text = text
         self.at = 0
-        self.places = found
+        self.places = places
         self.lengths: dict[Keys, int] = {}
 
     def document(self) -> None:
@@ -248,20 +248,20 @@ def _characters(text: str, start: int, end: int) -> list[tuple[int, str]]:
     at, end = start + len(quotes), end - len(quotes)
     if len(quotes) == 3 and text.startswith("\n", at):
         at += 1
-    found: list[tuple[int, str]] = []
+    characters: list[tuple[int, str]] = []
     while at < end:
         if quotes[0] == "'" or text[at] != "\\":
-            found.append((at, text[at]))
+            characters.append((at, text[at]))
             at += 1
         elif (folded := _FOLDED.match(text, at)) is not None:
             at = folded.end()
         elif (digits := _HEX_ESCAPE.get(text[at + 1])) is not None:
-            found.append((at, chr(int(text[at + 2 : at + 2 + digits], 16))))
+            characters.append((at, chr(int(text[at + 2 : at + 2 + digits], 16))))
             at += 2 + digits
         else:
-            found.append((at, _ESCAPES[text[at + 1]]))
+            characters.append((at, _ESCAPES[text[at + 1]]))
             at += 2
-    return found
+    return characters
 
 
 def _decoded(text: str, start: int, end: int) -> str:
@@ -270,9 +270,9 @@ def _decoded(text: str, start: int, end: int) -> str:
 
 def _offset_in_string(text: str, start: int, index: int) -> int:
     end = _string_end(text, start)
-    found = _characters(text, start, end)
-    if index < len(found):
-        return found[max(index, 0)][0]
+    characters = _characters(text, start, end)
+    if index < len(characters):
+        return characters[max(index, 0)][0]
     return end - len(_quotes(text, start))
 
 
@@ -350,7 +350,7 @@ def deceptive(text: str) -> int | None:
 
 
 @dataclass(frozen=True)
-class Block:
+class TomlBlock:
     """A part of a sheet that is TOML by itself; usually the whole of it."""
 
     data: dict[str, Any]
@@ -363,7 +363,7 @@ class Block:
     """Whether a part that cannot be read held the defaults."""
 
 
-def sheet_blocks(file: str, text: str) -> Iterator[Block]:
+def sheet_blocks(file: str, text: str) -> Iterator[TomlBlock]:
     """Yield the text as one block; or, where its syntax is broken, claim by claim."""
     endless = _ENDLESS_KEY.search(text)
     if endless is not None:
@@ -384,10 +384,10 @@ def sheet_blocks(file: str, text: str) -> Iterator[Block]:
         yield _parse(file, text[start:end], text.count("\n", 0, start) + 1)
 
 
-def _parse(file: str, text: str, first_line: int) -> Block:
+def _parse(file: str, text: str, first_line: int) -> TomlBlock:
     try:
         data = tomllib.loads(text)
-        return Block(data, places(text, first_line))
+        return TomlBlock(data, places(text, first_line))
     except RecursionError:
         problem = FormulaError(
             file, "lists or tables are nested too deeply", expected="expected a few levels at most",
@@ -395,7 +395,7 @@ def _parse(file: str, text: str, first_line: int) -> Block:
         )  # fmt: skip
     except ValueError as error:
         problem = syntax_problem(file, error, text, first_line)
-    return Block({}, Places(text, first_line), problem, _DEFAULTS.search(text) is not None)
+    return TomlBlock({}, Places(text, first_line), problem, _DEFAULTS.search(text) is not None)
 
 
 def syntax_problem(file: str, error: ValueError, text: str, first_line: int = 1) -> FormulaError:

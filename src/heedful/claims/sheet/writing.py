@@ -29,7 +29,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def toml_lines(values: Mapping[str, Any]) -> str:
-    """Return fields as lines of TOML, one a field; a field that is None is to be left out."""
+    """Return fields as lines of TOML, one per field; a field that is None is to be left out."""
     return "\n".join(
         f"# without {_key(name)}" if value is None else f"{_key(name)} = {_written(name, value)}"
         for name, value in values.items()
@@ -48,13 +48,13 @@ def setting_text(claim: Claim) -> str:
 
 def _own_fields(claim: Claim) -> dict[str, Any]:
     """Return the fields that differ from their defaults."""
-    found = {}
+    own: dict[str, Any] = {}
     for item in fields(claim):
         value = getattr(claim, item.name)
         default = item.default_factory() if item.default_factory is not MISSING else item.default
         if value is not None and (value != default or default is MISSING):
-            found[item.name] = value
-    return found
+            own[item.name] = value
+    return own
 
 
 def _written(name: str, value: Any) -> str:
@@ -107,8 +107,8 @@ def with_changes(text: str, identifier: str, changes: Mapping[str, Any]) -> str:
     starts = _starts(origin)
     block = _block(lines, origin.places.of(origin.path)[0])
     for edited in (_by_line(lines, starts, block[1], changes), _anew(lines, block, wanted)):
-        found = next((c for c in load_sheet(edited).claims if c.id == identifier), None)
-        if found is not None and claim_text(found) == wanted:
+        read = next((c for c in load_sheet(edited).claims if c.id == identifier), None)
+        if read is not None and claim_text(read) == wanted:
             return edited
     raise InputError(
         f"claim {identifier}",
