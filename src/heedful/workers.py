@@ -350,7 +350,9 @@ class _Child:
         except (EOFError, OSError):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(timeout=2.0)  # the pipe closes a moment before the end
-            self._failed("crash", _ending(self.process.poll()))
+            code = self.process.poll()
+            ending = f"signal {-code}" if code is not None and code < 0 else f"exit {code}"
+            self._failed("crash", ending)
         if self.seconds_left == 0.0:
             self._failed("time")
 
@@ -407,10 +409,6 @@ class _Child:
         if self.process.stdin is not None:
             self.process.stdin.close()
         self.connection.close()
-
-
-def _ending(code: int | None) -> str:
-    return f"signal {-code}" if code is not None and code < 0 else f"exit {code}"
 
 
 # ---- inside the child ----

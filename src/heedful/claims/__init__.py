@@ -1,4 +1,8 @@
-"""Statements about attention, and what a machine can say about them."""
+"""Statements about attention, and what a machine can say about them.
+
+A claim is read (`sheet`, `language`), compiled, judged and, if it fails, repaired; `checker` does
+so for many. This room sees attention, positions and the base modules; it never imports torch.
+"""
 
 from heedful.claims.api import KeySetting, arbitrary, claim, gaussian, orthonormal, unit
 from heedful.claims.checker import CheckReport, check

@@ -104,13 +104,13 @@ class CompiledClaim:
     @cached_property
     def members(self) -> tuple[str, ...]:
         """The named members (a, b, j, …) in the order in which they appear."""
-        bound = {index for tree in self.trees for index in _bound_indices(tree)}
+        nodes = [node for tree in self.trees for node in walk(tree)]
+        bound = {index for node in nodes for index in bound_names(node)}
         members: dict[str, None] = {}
-        for tree in self.trees:
-            for node in walk(tree):
-                for member in _members_of(node, set(self.domains)):
-                    if member not in bound:
-                        members.setdefault(member)
+        for node in nodes:
+            for member in _members_of(node, set(self.domains)):
+                if member not in bound:
+                    members.setdefault(member)
         for index in self.covariance:
             if index != "others":
                 members.setdefault(index)
@@ -349,11 +349,6 @@ def _check(compiled: CompiledClaim) -> None:
             f"has {len(compiled.large)} large symbols",
             expected="at most one; write the others in terms of it",
         )
-
-
-def _bound_indices(tree: Expression) -> Iterator[str]:
-    for node in walk(tree):
-        yield from bound_names(node)
 
 
 def _members_of(node: Expression, symbols: set[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from heedful.claims.language.tree import (
     walk,
 )
 from heedful.claims.symbols import Values
+from heedful.claims.worlds import names_of_heads
 from heedful.positions import uniqueness
 
 if TYPE_CHECKING:
@@ -211,23 +213,11 @@ def _with_heads(compiled: CompiledClaim, world: BallWorld) -> BallWorld:
     queries = [evaluator.value(tree) for tree in compiled.heads]
     alphas = [evaluator.apply("weights", query) for query in queries]
     outputs = [read_in_balls(evaluator, alpha) for alpha in alphas]
-    share = (
-        scalar(1)
-        if len(queries) == 1
-        else Enclosure(Ball.exact(1) / Ball.exact(len(queries)), "scalar")
+    share = Enclosure(Ball.exact(1) / Ball.exact(len(queries)), "scalar")
+    symbols, families = names_of_heads(
+        queries, alphas, outputs, lambda parts: multiply(share, reduce(add, parts))
     )
-    alpha, output = alphas[0], outputs[0]
-    for more_alpha, more_output in zip(alphas[1:], outputs[1:], strict=True):
-        alpha, output = add(alpha, more_alpha), add(output, more_output)
-    symbols = {**world.symbols, "c": multiply(share, output)}
-    families = {**world.families, "alpha": multiply(share, alpha)}
-    if len(queries) == 1:
-        symbols["q"] = queries[0]
-    for place, (query, each, out) in enumerate(zip(queries, alphas, outputs, strict=True), 1):
-        symbols[f"q_{place}"] = query
-        symbols[f"c_{place}"] = out
-        families[f"alpha{place}"] = each
-    return replace(world, symbols=symbols, families=families)
+    return replace(world, families=world.families | families, symbols=world.symbols | symbols)
 
 
 def _with_sequence(compiled: CompiledClaim, world: BallWorld) -> BallWorld:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import reduce
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ QUADRATURE_NODES = 4001
 """Nodes of the midpoint rule over one noisy direction."""
 REACH = 9.0
 """How many standard deviations they cover: beyond lies a mass of 2e-19."""
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ def _with_keys(
         symbols.setdefault("d", scalar(rows.shape[1]))
         return _scaled(compiled, replace(world, symbols=symbols), rows)
     n, d = sizes["n"], sizes["d"]
-    if len(world.indices) > n and _needs_members(compiled):
+    if len(world.indices) > n and not compiled.sequence:
         raise TooFewKeysError(n, len(world.indices))
     if kind in ("unit", "any"):
         return _scaled(compiled, world, constant(arrays["k"]))
@@ -168,10 +171,6 @@ class TooFewKeysError(FormulaError):
             expected=f"n ≥ {named}",
             field=("where", "n"),
         )
-
-
-def _needs_members(compiled: CompiledClaim) -> bool:
-    return not compiled.sequence
 
 
 def _factors(compiled: CompiledClaim, world: World) -> list[Any]:
@@ -242,21 +241,31 @@ def _with_heads(compiled: CompiledClaim, world: World) -> World:
     queries = [evaluator.value(tree) for tree in compiled.heads]
     alphas = [evaluator.apply("weights", query) for query in queries]
     outputs = [evaluator.apply("attention", query) for query in queries]
-    count = len(queries)
-    alpha, output = alphas[0], outputs[0]
-    for more_alpha, more_output in zip(alphas[1:], outputs[1:], strict=True):
-        alpha, output = add(alpha, more_alpha), add(output, more_output)
-    families = {**world.families, "alpha": multiply(scalar(1 / count), alpha)}
-    symbols = {**world.symbols, "c": multiply(scalar(1 / count), output)}
-    if count == 1:
+    share = scalar(1 / len(queries))
+    symbols, families = names_of_heads(
+        queries, alphas, outputs, lambda parts: multiply(share, reduce(add, parts))
+    )
+    return replace(world, families=world.families | families, symbols=world.symbols | symbols)
+
+
+def names_of_heads(
+    queries: Sequence[V],
+    alphas: Sequence[V],
+    outputs: Sequence[V],
+    mean: Callable[[Sequence[V]], V],
+) -> tuple[dict[str, V], dict[str, V]]:
+    """Return the symbols and families that heads give, in any arithmetic.
+
+    Head h has its query q_h, its weights alphah and its output c_h; α and c are their means. The
+    query of a single head is also called q.
+    """
+    symbols, families = {"c": mean(outputs)}, {"alpha": mean(alphas)}
+    if len(queries) == 1:
         symbols["q"] = queries[0]
-    for place, (query, each_alpha, each_output) in enumerate(
-        zip(queries, alphas, outputs, strict=True), start=1
-    ):
-        symbols[f"q_{place}"] = query
-        symbols[f"c_{place}"] = each_output
-        families[f"alpha{place}"] = each_alpha
-    return replace(world, families=families, symbols=symbols)
+    for head, (query, alpha, output) in enumerate(zip(queries, alphas, outputs, strict=True), 1):
+        symbols |= {f"q_{head}": query, f"c_{head}": output}
+        families[f"alpha{head}"] = alpha
+    return symbols, families
 
 
 def _with_sequence(compiled: CompiledClaim, world: World) -> World:

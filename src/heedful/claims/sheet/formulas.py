@@ -210,11 +210,15 @@ def _check_definitions(
     Neither f(X) = f(X) nor a = b, b = a has an order in which each definition needs only those
     before it. Twenty short definitions can write out to a million parts.
     """
+
+    def names_used(tree: Expression) -> set[str]:
+        return names_in(tree) | {node.function for node in walk(tree) if isinstance(node, Call)}
+
     trees = {key: text.tree for key, text in let.items() if isinstance(text, Formula)}
     keys = {head.name: key for key, head in heads.items()}
     own = {key: head.parameters or () for key, head in heads.items()}
     needs = {
-        key: {keys[name] for name in _names_used(tree) - set(own[key]) if name in keys}
+        key: {keys[name] for name in names_used(tree) - set(own[key]) if name in keys}
         for key, tree in trees.items()
     }
     sizes: dict[str, int] = {}
@@ -245,8 +249,3 @@ def _check_definitions(
                 )
             )
             return  # the others of the circle would only repeat it
-
-
-def _names_used(tree: Expression) -> set[str]:
-    calls = {node.function for node in walk(tree) if isinstance(node, Call)}
-    return names_in(tree) | calls
