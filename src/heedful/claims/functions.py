@@ -36,11 +36,11 @@ from heedful.claims.values import (
     constant,
     formal_size,
     multiply,
+    refusal,
     scalar,
     transpose,
     whole,
 )
-from heedful.errors import FormulaError
 
 if TYPE_CHECKING:
     from heedful.claims.evaluate.ball import BallEvaluator
@@ -150,7 +150,7 @@ class Function:
     def in_floats(self, *arguments: Any) -> Any:
         """Apply the meaning in float64."""
         if isinstance(self.floats, Missing):
-            raise FormulaError("formula", f"{self.name} is not available here: {self.floats.why}")
+            raise refusal(f"{self.name} is not available here: {self.floats.why}")
         return self.floats(*arguments)
 
     def in_balls(self, *arguments: Any) -> Any:
@@ -276,12 +276,12 @@ def _as(x: Value, kind: Kind) -> Value:
         return x
     if {x.kind, kind} == {"vector", "row"}:
         return transpose(x)
-    raise FormulaError("formula", f"has a {x.describe()}", expected=f"a {kind} was expected")
+    raise refusal(f"has a {x.describe()}", f"a {kind} was expected")
 
 
 def _square(x: Value) -> Value:
     if x.kind != "matrix" or x.shape[0] != x.shape[1]:
-        raise FormulaError("formula", f"has a {x.describe()}", expected="a square matrix")
+        raise refusal(f"has a {x.describe()}", "a square matrix")
     return x
 
 
@@ -418,7 +418,7 @@ def _norm(x: Value, p: Value | None = None) -> Value:
     elif order >= 1.0:
         size = (np.abs(flat) ** order).sum(axis=1) ** (1.0 / order)
     else:
-        raise FormulaError("formula", f"norm with p = {order:g}", expected="p ≥ 1")
+        raise refusal(f"norm with p = {order:g}", "p ≥ 1")
     return Value(size, "scalar")
 
 
@@ -565,11 +565,7 @@ _define(
 )
 def _hadamard(x: Value, y: Value) -> Value:
     if x.kind != y.kind or x.shape != y.shape:
-        raise FormulaError(
-            "formula",
-            f"hadamard of a {x.describe()} and a {y.describe()}",
-            expected="the same shape",
-        )
+        raise refusal(f"hadamard of a {x.describe()} and a {y.describe()}", "the same shape")
     return Value(x.array * y.array, x.kind)
 
 
@@ -582,7 +578,7 @@ _constant("eye(n)", "the n by n identity matrix", lambda size: np.eye(size))
 
 def _unit_vector(position: int, size: int) -> Any:
     if not 1 <= position <= size:
-        raise FormulaError("formula", f"onehot({position}, {size})", expected="1 ≤ position ≤ size")
+        raise refusal(f"onehot({position}, {size})", "1 ≤ position ≤ size")
     return np.eye(size)[position - 1]
 
 
@@ -611,9 +607,7 @@ def _concat(*parts: Value) -> Value:
 
 def _stack(*parts: Value) -> Value:
     if len({part.shape for part in parts}) != 1:
-        raise FormulaError(
-            "formula", "stack of vectors of different lengths", expected="one length"
-        )
+        raise refusal("stack of vectors of different lengths", "one length")
     return Value(np.stack(_together([_as(part, "vector") for part in parts]), axis=1), "matrix")
 
 
@@ -689,16 +683,14 @@ def _attention(evaluator: Evaluator, query: Value, *more: Value) -> Value:
 def _weights(evaluator: Evaluator, query: Value, keys: Value | None = None) -> Value:
     keys = evaluator.name("k") if keys is None else keys
     if query.kind not in ("vector", "row") or keys.kind != "matrix":
-        raise FormulaError(
-            "formula",
+        raise refusal(
             f"attention of a {query.describe()} over {keys.describe()}",
-            expected="a query vector and keys as rows of a matrix",
+            "a query vector and keys as rows of a matrix",
         )
     if query.shape[0] != keys.shape[1]:
-        raise FormulaError(
-            "formula",
+        raise refusal(
             f"attention: the query has dimension {query.shape[0]}",
-            expected=f"the keys have dimension {keys.shape[1]}",
+            f"the keys have dimension {keys.shape[1]}",
         )
     logits = np.matmul(keys.array, query.array[:, :, None])[:, :, 0] * evaluator.world.scale
     return Value(softmax_of(logits), "vector")
@@ -863,7 +855,7 @@ def _phi_balls(evaluator: BallEvaluator, t: Enclosure, given: Enclosure | None =
 def _phi(evaluator: Evaluator, t: Value, given: Value | None = None) -> Value:
     """The sinusoidal embedding of position t, which need not be a whole number."""
     if t.kind != "scalar":
-        raise FormulaError("formula", f"phi of a {t.describe()}", expected="a position")
+        raise refusal(f"phi of a {t.describe()}", "a position")
     width = (evaluator.world.width or 2) if given is None else whole(given, "a width")
     turned = t.array[:, None] / evaluator.world.base ** (np.arange(0, width, 2) / width)
     made = np.empty((len(turned), width))
@@ -895,7 +887,7 @@ def _rotate(evaluator: Evaluator, x: Value, t: Value) -> Value:
     """Rotate pairs (x_1, x_2), (x_3, x_4), … by t·ω: the rotary position of x."""
     width = x.shape[0]
     if x.kind != "vector" or width % 2:
-        raise FormulaError("formula", f"rotate of a {x.describe()}", expected="an even vector")
+        raise refusal(f"rotate of a {x.describe()}", "an even vector")
     angles = t.array.reshape(-1, 1) / evaluator.world.base ** (np.arange(0, width, 2) / width)
     cosine, sine = np.cos(angles), np.sin(angles)
     even, odd = x.array[:, 0::2], x.array[:, 1::2]
@@ -952,9 +944,7 @@ def _moment(evaluator: Evaluator, call: Call, x: Value, y: Value) -> float:
     weights = evaluator.draw_weights(call.given)
     first, second = (np.broadcast_to(each.array, (len(weights), *each.shape)) for each in (x, y))
     if first.shape != second.shape:
-        raise FormulaError(
-            "formula", f"cov of a {x.describe()} and a {y.describe()}", expected="two of one shape"
-        )
+        raise refusal(f"cov of a {x.describe()} and a {y.describe()}", "two of one shape")
     apart = [rows - np.tensordot(weights, rows, axes=(0, 0)) for rows in (first, second)]
     products = (apart[0] * apart[1]).reshape(len(weights), -1).sum(axis=1)
     return float(np.sum(weights * products))
@@ -1043,11 +1033,7 @@ def _quantile(evaluator: Evaluator, call: Call) -> Value:
     rows = np.broadcast_to(x.array, (len(weights), *x.shape))
     share = float(level.array.flat[0])
     if rows.ndim != 1 or not 0 <= share <= 1:
-        raise FormulaError(
-            "formula",
-            f"quantile of a {x.describe()} at {share:g}",
-            expected="a scalar and 0 ≤ p ≤ 1",
-        )
+        raise refusal(f"quantile of a {x.describe()} at {share:g}", "a scalar and 0 ≤ p ≤ 1")
     order = np.argsort(rows, kind="stable")
     place = min(int(np.searchsorted(np.cumsum(weights[order]), share)), len(rows) - 1)
     return scalar(float(rows[order[place]]))

@@ -31,6 +31,11 @@ class NoValueError(FormulaError):
     """A formula that has no value for these very numbers, such as 1/x for x = 0."""
 
 
+def refusal(problem: str, expected: str = "", way_out: str = "") -> FormulaError:
+    """Return the error of a part of a formula; the evaluator says where the part stands."""
+    return FormulaError("formula", problem, expected=expected, way_out=way_out)
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """One value, over all draws."""
@@ -124,11 +129,8 @@ def multiply(x: Value, y: Value) -> Value:
 def divide(x: Value, y: Value) -> Value:
     """Return x divided by a scalar."""
     if y.kind != "scalar":
-        raise FormulaError(
-            "formula",
-            f"divides by a {y.describe()}",
-            expected="only a scalar can divide",
-            way_out="use inv(M) for matrices",
+        raise refusal(
+            f"divides by a {y.describe()}", "only a scalar can divide", "use inv(M) for matrices"
         )
     if np.any(y.array == 0):
         raise NoValueError("formula", "divides by zero", expected="a denominator other than 0")
@@ -138,26 +140,19 @@ def divide(x: Value, y: Value) -> Value:
 def power(x: Value, y: Value) -> Value:
     """Return x to a scalar power, or an integer power of a square matrix."""
     if y.kind != "scalar":
-        raise FormulaError(
-            "formula",
-            f"has a {y.describe()} as an exponent",
-            expected="a scalar exponent was expected",
-        )
+        raise refusal(f"has a {y.describe()} as an exponent", "a scalar exponent was expected")
     if x.kind == "scalar":
         with np.errstate(all="ignore"):
             return Value(np.power(x.array, y.array), "scalar")
     exponent = float(y.array.flat[0])
     if x.kind != "matrix" or x.shape[0] != x.shape[1] or exponent != round(exponent):
-        raise FormulaError(
-            "formula",
+        raise refusal(
             f"raises a {x.describe()} to the power {exponent:g}",
-            expected="a scalar, or a square matrix and a whole number",
-            way_out="write norm(x)^2 for the square of a vector",
+            "a scalar, or a square matrix and a whole number",
+            "write norm(x)^2 for the square of a vector",
         )
     if abs(exponent) > 64:
-        raise FormulaError(
-            "formula", f"raises a matrix to the power {exponent:g}", expected="at most 64"
-        )
+        raise refusal(f"raises a matrix to the power {exponent:g}", "at most 64")
     try:
         return Value(np.linalg.matrix_power(x.array, round(exponent)), "matrix", x.formal)
     except np.linalg.LinAlgError:
@@ -200,9 +195,7 @@ def whole(x: Value, what: str, most: int = 4096) -> int:
     """Return a scalar as a whole number of reasonable size."""
     number = float(x.array.flat[0])
     if x.kind != "scalar" or number != round(number) or not 0 <= number <= most:
-        raise FormulaError(
-            "formula", f"{what} is {number:g}", expected=f"a whole number from 0 to {most}"
-        )
+        raise refusal(f"{what} is {number:g}", f"a whole number from 0 to {most}")
     return round(number)
 
 
@@ -217,10 +210,9 @@ def related(operator: str, left: Value, right: Value, within: float) -> Truth:
             return Truth(apart <= slack, apart - slack, left, right)
         return Truth(apart > slack, slack - apart, left, right)
     if {left.kind, right.kind} != {"scalar"}:
-        raise FormulaError(
-            "formula",
+        raise refusal(
             f"compares a {left.describe()} and a {right.describe()}",
-            expected="two scalars; use ≈ or = for vectors",
+            "two scalars; use ≈ or = for vectors",
         )
     gap = left.array - right.array
     if operator in (">", ">="):
@@ -263,20 +255,18 @@ def _spread(x: Value, like: Value) -> Any:
 
 def not_linear(what: str) -> FormulaError:
     """Return the error of asking arbitrary values for what only numbers have."""
-    return FormulaError(
-        "formula",
+    return refusal(
         f"{what} of arbitrary values is not determined",
-        expected="sums and multiples of values, or their norm",
-        way_out="give the values numbers: values = [[1, 0], [0, 1]]",
+        "sums and multiples of values, or their norm",
+        "give the values numbers: values = [[1, 0], [0, 1]]",
     )
 
 
 def _mismatch(verb: str, x: Value, y: Value) -> FormulaError:
-    return FormulaError(
-        "formula",
+    return refusal(
         f"cannot {verb} a {x.describe()} and a {y.describe()}",
-        expected="shapes that fit were expected",
-        way_out="check the order and the transposes",
+        "shapes that fit were expected",
+        "check the order and the transposes",
     )
 
 

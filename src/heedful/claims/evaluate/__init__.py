@@ -33,6 +33,7 @@ from heedful.claims.language.tree import (
     names_in,
     walk,
 )
+from heedful.claims.values import refusal
 from heedful.errors import FormulaError
 
 MOST_CASES = 4096
@@ -130,10 +131,9 @@ class TreeEvaluator(ABC, Generic[V]):
             raise self._unknown(text)
         position = int(member) - 1 if member.isdigit() else world.indices.get(member)
         if position is None:
-            raise FormulaError(
-                "formula",
+            raise refusal(
                 f"{text!r} names a member {member!r} that is not known",
-                expected=f"one of {', '.join(world.indices) or 'none'}, or a number from 1",
+                f"one of {', '.join(world.indices) or 'none'}, or a number from 1",
             )
         return self.member(family, position, text)
 
@@ -146,11 +146,10 @@ class TreeEvaluator(ABC, Generic[V]):
         base = text.rpartition("_")[0]
         members = [f"{name}_{i}" for name in world.families for i in world.indices]
         near = difflib.get_close_matches(text, [*world.symbols, *world.families, *members], n=1)
-        return FormulaError(
-            "formula",
+        return refusal(
             f"the name {text!r} is not known here",
-            expected=f"one of {', '.join(sorted({*world.symbols, *world.families})[:12])}",
-            way_out=f"did you mean {near[0]!r}?" if near else _SETTINGS.get(base or text, _DECLARE),
+            f"one of {', '.join(sorted({*world.symbols, *world.families})[:12])}",
+            f"did you mean {near[0]!r}?" if near else _SETTINGS.get(base or text, _DECLARE),
         )
 
     def position(self, node: Expression, what: str = "an index") -> int:
@@ -191,7 +190,7 @@ class TreeEvaluator(ABC, Generic[V]):
         chosen: Iterator[tuple[Place, ...]] = itertools.product(*ranges)
         if math.prod(len(each) for each in ranges) > MOST_CASES:
             if self.exhaustive:
-                raise FormulaError("formula", "has too many cases to look at one by one")
+                raise refusal("has too many cases to look at one by one")
             chosen = _selection(ranges)
         for places in chosen:
             positions = {name: place.position for name, place in zip(bound, places, strict=True)}
@@ -234,10 +233,9 @@ class TreeEvaluator(ABC, Generic[V]):
             limit = self.limit(part.right)
             if limit is not None and math.isfinite(limit):
                 return max(0, round(limit) + (1 if part.operator == "<=" else 0))
-        raise FormulaError(
-            "formula",
+        raise refusal(
             f"the index {index!r} has no range",
-            expected=f"members of a family, or a bound such as `{index} < T`",
+            f"members of a family, or a bound such as `{index} < T`",
         )
 
     @abstractmethod

@@ -37,6 +37,7 @@ from heedful.claims.values import (
     Value,
     multiply,
     not_linear,
+    refusal,
     scalar,
     transpose,
 )
@@ -118,10 +119,8 @@ class Evaluator(TreeEvaluator[Value]):
         holds = np.broadcast_to(self.truth(given).holds, weights.shape)
         total = float(np.sum(weights * holds))
         if total <= 0:
-            raise FormulaError(
-                "formula",
-                f"the condition {show(given)} never holds",
-                expected="a condition with some probability",
+            raise refusal(
+                f"the condition {show(given)} never holds", "a condition with some probability"
             )
         return weights * holds / total
 
@@ -155,15 +154,9 @@ class Evaluator(TreeEvaluator[Value]):
     def member(self, family: Value, position: int, text: str) -> Value:
         """Return one entry of a vector or row of a matrix."""
         if family.kind == "scalar":
-            raise FormulaError(
-                "formula",
-                f"{text!r} is a member of a scalar",
-                expected="a vector, a matrix or a family",
-            )
+            raise refusal(f"{text!r} is a member of a scalar", "a vector, a matrix or a family")
         if not 0 <= position < family.shape[0]:
-            raise FormulaError(
-                "formula", f"{text!r} does not exist", expected=f"members 1 to {family.shape[0]}"
-            )
+            raise refusal(f"{text!r} does not exist", f"members 1 to {family.shape[0]}")
         kind: Kind = "scalar" if family.kind in ("vector", "row") else "vector"
         if family.formal and kind == "scalar":
             raise not_linear("an entry")
@@ -203,7 +196,7 @@ class Evaluator(TreeEvaluator[Value]):
     def _call(self, node: Call) -> Any:
         function = FUNCTIONS.get(node.function)
         if function is None:
-            raise FormulaError("formula", f"{node.function} is not available here")
+            raise refusal(f"{node.function} is not available here")
         if function.kind == "binder":
             return self._fold(function, node)
         if function.kind == "statistic":
@@ -215,9 +208,7 @@ class Evaluator(TreeEvaluator[Value]):
         if not parts and function.empty is not None:
             return scalar(function.empty)
         if not parts:
-            raise FormulaError(
-                "formula", f"{show(node)} runs over nothing", expected="at least one member"
-            )
+            raise refusal(f"{show(node)} runs over nothing", "at least one member")
         if len(node.arguments) == 1:
             x = parts[0]
             if x.formal:
