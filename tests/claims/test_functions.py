@@ -242,3 +242,15 @@ def test_balls_enclose_a_smooth_maximum_of_wide_entries() -> None:
         assert span.contains(arb(float(np.logaddexp(first, 0.5))))
     assert span.lower() > -1
     assert span.upper() < 401
+
+
+def test_a_sum_of_statistics_over_an_index_can_be_judged() -> None:
+    claim = Claim(
+        id="total",
+        expect=("sum(E(alpha_i), i) = 1",),
+        keys="gaussian",
+        covariance={"a": "1/4 mu_a mu_a^T"},
+        query="5 mu_a",
+        where={"n": 3},
+    )
+    assert judge_claim(claim).verdict in ("proved", "supported")
