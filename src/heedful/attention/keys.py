@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from heedful.arrays import matrix
+from heedful.arrays import float64
 from heedful.errors import InputError
 
 DEFAULT_COUNT = 10
@@ -189,7 +189,7 @@ def keys_from(keys: Any, n: int | None = None, d: int | None = None, seed: int =
                 expected="the rows decide how many keys there are",
                 way_out=f"leave {name} out, or use a standard set",
             )
-    return matrix("keys", keys)
+    return float64("keys", keys)
 
 
 def _entry(kind: str) -> StandardKeys:
