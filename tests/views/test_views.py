@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from heedful import views
 from heedful.attention import (
     GaussianKeys,
     attend,
@@ -31,7 +33,10 @@ from heedful.attention import (
     study_noise,
 )
 from heedful.attention.operation import Reading
+from heedful.errors import InputError
 from heedful.positions import SCHEMES, positions_study
+from heedful.records import Record
+from heedful.views import view
 from heedful.views.attention import (
     copyable_blocks,
     copyable_figure,
@@ -170,6 +175,21 @@ def test_terminal_page_notebook_and_json_hold_the_same_cells(name, capsys) -> No
 def _cells(block: Table) -> list[str]:
     cells = [cell for row in block.rows for cell in row]
     return [cell for cell in cells if isinstance(cell, str)]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_record_finds_its_view(name) -> None:
+    make, blocks, _ = VIEWS[name]
+    record = make()
+    assert view(record).to_json() == View(tuple(blocks(record))).to_json()
+
+
+def test_every_view_in_the_list_exists() -> None:
+    for target in views.VIEWS.values():
+        module, function = target.split(":")
+        assert callable(getattr(import_module(f"heedful.views.{module}"), function))
+    with pytest.raises(InputError, match="no view of a Record"):
+        view(Record())
 
 
 def test_nothing_that_a_record_says_becomes_markup(capsys) -> None:

@@ -1,1 +1,4 @@
-"""The command line: a file for a verb and its neighbours, heavy imports inside the command."""
+"""The command line: a file for a verb and its neighbours.
+
+It may use every other room, which is imported inside the command, so that `heed --help` is quick.
+"""

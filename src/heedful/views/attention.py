@@ -35,7 +35,7 @@ READING_ROWS = 20
 
 
 def reading_blocks(record: Reading) -> Iterator[Block]:
-    """Yield the terminal view of one query or many."""
+    """Yield the weights and outputs of one query or many."""
     weights = np.asarray(record.weights)
     if weights.ndim == 1:
         yield from _one_query(record, weights)
@@ -120,7 +120,7 @@ WANTED = {"copy": "copy the value of", "average": "average the values of", "weig
 
 
 def design_blocks(record: Design, keys: Any = None) -> Iterator[Block]:
-    """Yield the terminal view of a design; with its keys the query is written in them."""
+    """Yield a design; if its keys are given, the query is written as a combination of them."""
     found = "" if record.feasible else ": impossible" if _proved(record) else ": none was found"
     solved = record.query is not None and record.weights is not None
     rows = _query_rows(record, keys) if solved else _refusal_rows(record)
@@ -452,7 +452,7 @@ FLOOR = 1e-9
 
 
 def robust_heads_blocks(record: HeadsDesign, keys: Any = None) -> Iterator[Block]:
-    """Yield the queries found, how they compare, and the curves where they were followed."""
+    """Yield the queries found, how they compare, and the error curves if there are any."""
     count = len(record.queries)
     wanted = some(np.flatnonzero(record.target_weights))
     title = f"{many(count, 'head')} for keys {{{wanted}}}, ‖q‖ ≤ {number(record.norm)}"

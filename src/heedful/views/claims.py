@@ -92,7 +92,7 @@ def explanation_blocks(record: Explanation) -> Iterator[Block]:
 
 
 def figure_name(name: str) -> str:
-    """Return the name of a figure as people read it.
+    """Return the name of a quantity as people read it.
 
     >>> figure_name("beta_0"), figure_name("half_width")
     ('β₀', 'half width')
@@ -234,7 +234,7 @@ def _value(value: Any, most: int | None = None) -> str:
 
 
 def claims_section(record: CheckReport, seconds: float) -> Section:
-    """Tell a check of the catalog."""
+    """Return the part of the report about a check of the catalog."""
     sheets = sorted(record.sheets, key=lambda sheet: (not _is_course(sheet.name), sheet.name))
     blocks = [_overview(record, sheets), _contradictions(record), _wrong(record)]
     blocks += [_sheet(record, sheet) for sheet in sheets]

@@ -27,7 +27,7 @@ from heedful.views.formatting import number
 
 INK = "#1f2430"
 MARKER = "#010203"
-"""Stands for the text colour until the figure meets its page."""
+"""Placeholder for the text colour until the figure is saved or put into a page."""
 
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
     "#3b6fd4",
@@ -125,7 +125,7 @@ def inline_svg(figure: Figure, label: str) -> str:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as .svg, .png or .pdf, whole or not at all."""
+    """Write a figure as .svg, .png or .pdf, atomically."""
     kind = path.suffix.lower().lstrip(".")
     if kind == "svg":
         content = _svg(figure).replace(MARKER, INK).encode()

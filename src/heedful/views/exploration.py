@@ -25,7 +25,7 @@ from heedful.views.sequence import sequence_figure
 
 
 def exploration_section(record: Exploration, seconds: float) -> Section:
-    """Tell the exploration."""
+    """Return the part of the report about attention itself."""
     return Section(
         name="attention",
         title="Attention, explored",

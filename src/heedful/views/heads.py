@@ -284,7 +284,7 @@ def _verdicts(findings: Sequence[Finding]) -> Table:
 
 
 def heads_section(record: HeadsStudy, seconds: float, *, options: str = "") -> Section:
-    """Tell a study of heads that was run with some options."""
+    """Return the part of the report about a heads study; `options` reproduce it."""
     command = f"heed study heads {record.model} {options}".rstrip()
     blocks = [_behaviour(record, command), _key_norms(record), _lengths(record.robustness)]
     if record.trained is not None:

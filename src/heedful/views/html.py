@@ -66,7 +66,7 @@ def maths(text: str) -> Markup:
 
 
 def breakable(text: str) -> str:
-    """Cut a long text, and let long words break: a model may stammer, and the table must stand.
+    """Cut a long text and let long words break, so that a stammering model cannot widen a table.
 
     >>> breakable("plain")
     'plain'

@@ -202,7 +202,7 @@ def _reasons(reply: AskReply) -> Iterator[Block]:
 def knowledge_section(
     record: KnowledgeStudy, seconds: float, *, folder: str = "study-knowledge", options: str = ""
 ) -> Section:
-    """Tell a knowledge study that lies in a folder and was run with some options."""
+    """Return the part of the report about a knowledge study; `options` reproduce it."""
     blocks = [
         _contrast(record, f"heed study knowledge {options}".rstrip()),
         _answers(record),
@@ -582,7 +582,7 @@ def _draw_groups(axes: Axes, effect: GroupEffect) -> None:
 
 
 def _is_usual(point: StoragePoint, points: tuple[StoragePoint, ...]) -> bool:
-    """Tell the case that the other series are varied around: as many people as they have."""
+    """Return whether a point is the baseline that the other series vary: as many people."""
     others = [one for one in points if one.series != "people"]
     return point.series == "people" and all(one.people == point.people for one in others)
 

@@ -218,7 +218,7 @@ class GeneratedText(Record):
     score: float
     """Their sum; from beam search, divided by length^length_penalty."""
     finished: bool
-    """Whether it ended by itself; else the limit of tokens cut it off."""
+    """Whether the model ended it; otherwise it reached the token limit."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -226,13 +226,13 @@ class GeneratedTexts(Record):
     """What `heed generate` gives."""
 
     model: str
-    """Where the model lies."""
+    """Path of the model."""
     method: dict[str, Any]
     """How tokens were chosen, with every setting."""
     limit: int
-    """New tokens that each continuation could have at most."""
+    """Maximum number of new tokens per continuation."""
     precision: str
-    """How the weights were kept: float32 or int8."""
+    """Precision of the weights: float32 or int8."""
     prompts: tuple[str, ...]
     """The texts that were continued."""
     texts: tuple[tuple[GeneratedText, ...], ...]

@@ -137,7 +137,7 @@ def _draw_slopes(axes: Axes, record: PositionsStudy) -> None:
 
 
 def positions_section(record: PositionsStudy, seconds: float) -> Section:
-    """Tell a study of sinusoidal positions."""
+    """Return the part of the report about sinusoidal positions."""
     proof = () if record.uniqueness is None else record.uniqueness.proof
     unique = "" if record.uniqueness is None else record.uniqueness.statement
     return Section(

@@ -40,9 +40,9 @@ class OrderFinding(Record):
     law: str
     """equivariance, invariance, feature or conjugation."""
     finding: Equivariance | None
-    """What the trials gave; None where the law makes no sense for this layer."""
+    """What the trials gave; None where the law does not apply to this layer."""
     reason: str | None
-    """Why the law makes no sense here."""
+    """Why the law does not apply."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,7 +54,7 @@ class OrderStudy(Record):
 
 
 def order_blocks(record: OrderStudy) -> Iterator[Block]:
-    """Yield who keeps which law, and for one layer the case that breaks it."""
+    """Yield which layers keep which laws; for a single layer, the case that breaks one."""
     layers, laws = _axes(record)
     grid = table(
         "What layers do to order", "layer", *(EQUATIONS[law] for law in laws),
@@ -96,7 +96,7 @@ def _of(record: OrderStudy, layer: str, law: str) -> OrderFinding:
 
 def _verdict(equivariance: Equivariance | None) -> Span:
     if equivariance is None:
-        return Span("no sense here", "soft")
+        return Span("does not apply", "soft")
     if equivariance.holds:
         return Span("holds", "good")
     return Span(f"fails by {number(equivariance.relative, 2)}", "bad")
@@ -104,7 +104,7 @@ def _verdict(equivariance: Equivariance | None) -> Span:
 
 def _case(found: OrderFinding) -> Iterator[Block]:
     if found.finding is None:
-        yield Text(f"{EQUATIONS[found.law]} makes no sense here: the layer {found.reason}.")
+        yield Text(f"{EQUATIONS[found.law]} does not apply: the layer {found.reason}.")
         return
     case = found.finding
     yield Text(sentence(case.statement))

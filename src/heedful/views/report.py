@@ -41,7 +41,7 @@ def draw_part(name: str, record: Record, seconds: float, lab: Laboratory) -> Par
 
 
 def part_of(section: Section, record: Record) -> PartRecord:
-    """Put a section and the record it tells together."""
+    """Combine a section with the record it describes."""
     return PartRecord(
         name=section.name,
         title=section.title,

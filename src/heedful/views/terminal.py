@@ -19,7 +19,7 @@ from heedful.views.blocks import Block, Bullets, Cell, Code, Command, Figure, Fo
 from heedful.views.formatting import sentence
 
 WIDEST = 100
-"""Columns that a view takes at most, however wide the terminal is."""
+"""Maximum width of a view in columns, however wide the terminal is."""
 
 ONE_RULE = Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
 """A table with one line under its header, and no other."""

@@ -53,9 +53,9 @@ class TranslatedTexts(Record):
     """What `heed translate` gives for texts on the command line."""
 
     model: str
-    """Where the translator lies."""
+    """Path of the translator."""
     languages: tuple[str, str]
-    """From which language into which."""
+    """Source and target language."""
     settings: dict[str, Any]
     """How the translations were searched for."""
     translations: tuple[Translation, ...]
@@ -181,7 +181,7 @@ def study_blocks(record: TranslationStudy) -> Iterator[Block]:
 
 
 def translation_section(record: TranslationStudy, seconds: float) -> Section:
-    """Tell a study of translation."""
+    """Return the part of the report about a translation study."""
     blocks = [
         _comparison(record),
         _clock(record),

@@ -1,4 +1,7 @@
-"""The local page over the same functions: `heed serve`, for this machine only."""
+"""The server of the page that `heed serve` opens, for this machine only.
+
+It may use every room below it; the page asks by POST and WebSocket, one module `…_api` a view.
+"""
 
 from heedful.errors import MissingPartError as _MissingPartError
 

@@ -1,7 +1,7 @@
-"""How the page is answered: records as JSON, arrays packed, errors as the line they are.
+"""How questions of the page are answered: records as JSON, arrays packed, errors as one line.
 
 Every question is a POST with a JSON body that a frozen model describes; a field that is not
-known is refused. Work runs in a few threads, so that a slow question delays nobody's drag.
+known is refused. Work runs in a few threads, so that a slow question does not delay a drag.
 """
 
 from __future__ import annotations
