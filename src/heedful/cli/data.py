@@ -6,21 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
+from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show, verb_group
 
 if TYPE_CHECKING:
     from heedful.data.text_files import ReadOptions
 else:
     ReadOptions = Any
 
-app = App(
-    name="data",
-    help="Inspect a corpus, or fetch a published one.",
-    help_format="plaintext",
-    result_action="return_value",
-)
+app = verb_group("data", "Inspect a corpus, or fetch a published one.")
 
 
 @Parameter(name="*")

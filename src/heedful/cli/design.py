@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from heedful.cli.inputs import (
     KeysFlags,
@@ -16,19 +16,14 @@ from heedful.cli.inputs import (
     read_values,
     scale_of,
 )
-from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
+from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show, verb_group
 from heedful.errors import InputError
 
 if TYPE_CHECKING:
     from heedful.attention.design.queries import Design
     from heedful.attention.sequence.kqv import SequenceDesign
 
-app = App(
-    name="design",
-    help="Design a query, heads, or K, Q and V, with a certificate.",
-    help_format="plaintext",
-    result_action="return_value",
-)
+app = verb_group("design", "Design a query, heads, or K, Q and V, with a certificate.")
 
 DEFAULT_KEYS = KeysFlags()
 DEFAULT_NOISE = NoiseFlags()

@@ -103,7 +103,8 @@ def main(arguments: Sequence[str]) -> int:
     except CycloptsError as error:
         if debug:
             raise
-        return _say(f"heed: {_one_line(error)}; see `heed {_verb_of(arguments)}--help`", 2)
+        problem = " ".join(str(error).split()).rstrip(".")
+        return _say(f"heed: {problem}; see `heed {_verb_of(arguments)}--help`", 2)
     except HeedfulError as error:
         if debug:
             raise
@@ -148,10 +149,6 @@ def _in_flags(error: HeedfulError, arguments: Sequence[str]) -> str:
     return flag + str(error).removeprefix(name) if typed and flag != "--" else str(error)
 
 
-def _one_line(error: CycloptsError) -> str:
-    return " ".join(str(error).split()).rstrip(".")
-
-
 def _verb_of(arguments: Sequence[str]) -> str:
     """Return the words up to the command that was meant, for `heed … --help`."""
     called = next((known for known in VERBS if arguments and known.name == arguments[0]), None)
@@ -172,7 +169,8 @@ def describe(app: App) -> str:
     if app.default_command is not None:
         page = inspect.getdoc(app.default_command) or ""
         text, _, shown = page.partition("\n\nExamples:\n")
-        app.help = _unwrapped(text)
+        # The lines of a paragraph are joined: the terminal decides where they break.
+        app.help = "\n\n".join(" ".join(part.split("\n")) for part in text.split("\n\n"))
         examples = textwrap.dedent(shown.strip("\n")).splitlines()
     if examples:
         app.help_epilogue = "Examples:\n" + "\n".join(f"  {line}" for line in examples)
@@ -194,8 +192,3 @@ def shown_default(value: Any) -> str | None:
     if isinstance(value, float):
         return f"{value:g}"
     return str(value)
-
-
-def _unwrapped(text: str) -> str:
-    """Join the lines of each paragraph: the terminal decides where they break."""
-    return "\n\n".join(" ".join(part.split("\n")) for part in text.split("\n\n"))

@@ -7,21 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from heedful.cli.output import JsonFlag, show
+from heedful.cli.output import JsonFlag, show, verb_group
 
 if TYPE_CHECKING:
     from heedful.model import Checkpoint
 else:  # the class lives beside torch, which is loaded only when a model is opened
     Checkpoint = Any
 
-app = App(
-    name="model",
-    help="Inspect, verify, convert or fetch a model.",
-    help_format="plaintext",
-    result_action="return_value",
-)
+app = verb_group("model", "Inspect, verify, convert or fetch a model.")
 
 
 @Parameter(name="*")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from heedful.errors import InputError, RunError
 from heedful.records import Record
@@ -24,6 +24,11 @@ FigurePath = Annotated[
 FIGURE_KINDS = (".svg", ".png", ".pdf")
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+def verb_group(name: str, purpose: str) -> App:
+    """Return a verb that has verbs of its own, such as `heed design copy`."""
+    return App(name=name, help=purpose, help_format="plaintext", result_action="return_value")
 
 
 def show(record: AnyRecord, view: Callable[[AnyRecord], Iterable[Block]], *, json: bool) -> None:

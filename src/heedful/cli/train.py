@@ -7,9 +7,9 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from heedful.cli.output import JsonFlag, show
+from heedful.cli.output import JsonFlag, show, verb_group
 from heedful.errors import InputError
 from heedful.progress import Meter, meter
 
@@ -180,12 +180,7 @@ def resume(
 
 RunPath = Annotated[Path, Parameter(help="Folder of a run.")]
 
-runs_app = App(
-    name="runs",
-    help="List runs, or compare two.",
-    help_format="plaintext",
-    result_action="return_value",
-)
+runs_app = verb_group("runs", "List runs, or compare two.")
 
 
 @runs_app.default

@@ -101,7 +101,9 @@ def translate(
 
     work([])  # what is wrong with the settings is said before anything is read
     if texts:
-        _show_texts(run, translator, list(work(_lines_of(texts))), settings, shown, figure)
+        _show_texts(
+            run, translator, list(work("\n".join(texts).split("\n"))), settings, shown, figure
+        )
         return 0
     writer = _LineWriter(translator, shown, strict, search.nbest)
     with _opened(output) as target:
@@ -219,10 +221,6 @@ def _settings(search: SearchFlags) -> dict[str, Any]:
         "max_tokens": search.max_tokens,
         "batch": search.batch,
     }
-
-
-def _lines_of(texts: Iterable[str]) -> list[str]:
-    return [line for text in texts for line in text.split("\n")]
 
 
 def _streamed(file: Path | None, work: Any) -> Iterator[Translation]:

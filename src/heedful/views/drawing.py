@@ -121,7 +121,8 @@ def inline_svg(figure: Figure, label: str) -> str:
     svg = re.sub(r'(href="#|url\(#)', rf"\1{prefix}-", svg)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    return svg.replace("<svg", f'<svg role="img" aria-label="{_attribute(label)}"', 1)
+    spoken = label.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return svg.replace("<svg", f'<svg role="img" aria-label="{spoken}"', 1)
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -162,10 +163,6 @@ def _recolour(figure: Figure) -> None:
                 getattr(artist, setter)(INK)
 
 
-def _attribute(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-
-
 @cache
 def formula_svg(latex: str, size: float = 13.0) -> str:
     """Return a displayed formula as inline SVG, scaled in em so that it follows the text."""
@@ -177,10 +174,6 @@ def formula_svg(latex: str, size: float = 13.0) -> str:
         width, height = box.width / figure.dpi + 0.08, box.height / figure.dpi + 0.08
         figure.set_size_inches(width, height)
         text.set_position((0.04 / width, (0.04 - box.y0 / figure.dpi) / height))
-        svg = inline_svg(figure, _spoken(latex))
+        svg = inline_svg(figure, re.sub(r"[\\{}]", " ", latex).strip())
     em = height * 72 / size
     return svg.replace("<svg", f'<svg class="formula" style="height:{em:.2f}em"', 1)
-
-
-def _spoken(latex: str) -> str:
-    return re.sub(r"[\\{}]", " ", latex).strip()

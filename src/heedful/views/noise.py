@@ -68,7 +68,8 @@ def noise_figure(record: NoiseStudy) -> Figure:
         keys = shown_keys(record)
         for axes, study in zip(panels, studies, strict=True):
             _draw_boxes(axes, study, keys)
-            axes.set_title(f"{heads_of(study)}: fails {_percent(_best(study))}")
+            failing = 100 * _best(study).failure_probability
+            axes.set_title(f"{heads_of(study)}: fails {failing:.3g} % of draws")
         panels[0].set_ylabel(r"$\bar\alpha_i$ over the draws")
         legend_below(figure, panels[0], 4)
         return figure
@@ -137,10 +138,6 @@ def _outcome_rows(studies: list[NoiseStudy]) -> Iterator[tuple[str, list[str]]]:
 
 def _four(value: float | None, *, root: bool = False) -> str:
     return "–" if value is None else f"{value**0.5 if root else value:.4f}"
-
-
-def _percent(found: Any) -> str:
-    return f"{100 * found.failure_probability:.3g} % of draws"
 
 
 def _grounds(study: NoiseStudy, *, named: bool) -> str:
