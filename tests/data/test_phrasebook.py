@@ -52,7 +52,6 @@ from heedful.data.synthetic.phrasebook.vocabulary import (
     REFLEXIVE,
     TRANSITIVE,
     adjectives_of,
-    is_mass,
 )
 from heedful.errors import InputError
 
@@ -332,7 +331,7 @@ def every_phrase() -> list[tuple[str, str, bool, str]]:
     """Every noun with every adjective, in both numbers and under four determiners."""
     found = []
     for noun in BY_LEMMA.values():
-        if is_mass(noun):
+        if noun.is_mass:
             continue
         for adjective in adjectives_of(noun, "before") + adjectives_of(noun, "after"):
             for plural in (False, True):

@@ -54,7 +54,6 @@ from heedful.data.synthetic.phrasebook.vocabulary import (
     ACTIVITIES,
     BY_LEMMA,
     CHARACTER,
-    CLASSES,
     GIVING,
     INTRANSITIVE,
     MOVING,
@@ -67,7 +66,6 @@ from heedful.data.synthetic.phrasebook.vocabulary import (
     Verb,
     Words,
     adjectives_of,
-    is_mass,
     verbs_for,
     word_pairs,
     word_table,
@@ -174,9 +172,9 @@ def clitic(draws: Draws, who: Subject | None = None) -> Draft:
     who = who or subject(draws)
     verb = VERBS[draws.of(_WITH_PRONOUN)]
     noun = draws.of(verb.objects)
-    while not _POSSESSED_THING & CLASSES[noun.lemma]:
+    while not _POSSESSED_THING & noun.classes:
         noun = draws.of(verb.objects)
-    plural = "pair" in CLASSES[noun.lemma] or draws.chance(0.2)
+    plural = "pair" in noun.classes or draws.chance(0.2)
     owner = draws.of(OWNERS[:2])
     kind = "possessive" if draws.chance(0.5) else "definite"
     phrase = noun_phrase(noun, kind, plural=plural, owner=owner)
@@ -221,7 +219,7 @@ def before_and_now(draws: Draws, who: Subject | None = None) -> Draft:
         verb = VERBS[draws.of(_FORMERLY)]
         noun = draws.of(verb.objects)
         kind = "generic" if "g" in verb.marks else "indefinite"
-        phrase = noun_phrase(noun, kind, plural=not is_mass(noun))
+        phrase = noun_phrase(noun, kind, plural=not noun.is_mass)
         rest = Words(phrase.french, phrase.bare or phrase.english)
         combinations = combined(who, verb, noun, phrase)
     said = clause(who, verb, "imperfect", rest, english="used")
@@ -370,7 +368,7 @@ def purpose(draws: Draws, who: Subject | None = None) -> Draft:
     where, infinitive, classes = draws.of(_ERRANDS)
     verb = VERBS[infinitive]
     noun = draws.of([noun for name in classes.split() for noun in NOUNS[name]])
-    plural = draws.chance(0.4) and not {"staple", "drink"} & CLASSES[noun.lemma]
+    plural = draws.chance(0.4) and not noun.is_mass
     thing = noun_phrase(noun, "indefinite", plural=plural)
     tense = draws.of(("present", "past"))
     place = place_to(BY_LEMMA[where])
@@ -440,9 +438,9 @@ def relative_object(draws: Draws, who: Subject | None = None) -> Draft:
     who = who or subject(draws)
     verb = VERBS[draws.of(_DONE_BEFORE)]
     fitting = [noun for noun in verb.objects if adjectives_of(noun, "after")]
-    fitting = [noun for noun in fitting if {"person", "kin"}.isdisjoint(CLASSES[noun.lemma])]
+    fitting = [noun for noun in fitting if {"person", "kin"}.isdisjoint(noun.classes)]
     noun = draws.of(fitting)
-    plural = "pair" in CLASSES[noun.lemma] or draws.chance(0.2)
+    plural = "pair" in noun.classes or draws.chance(0.2)
     thing = as_subject(noun_phrase(noun, "definite", plural=plural))
     tense = draws.of(("past", "present", "near")) if "p" not in verb.marks else "past"
     inner = french_clause(who, verb, tense, agree=Agreement(noun.gender, plural))

@@ -8,7 +8,6 @@ from heedful.data.synthetic import Draws
 from heedful.data.synthetic.phrasebook.clauses import Owner, Phrase, Subject, at, noun_phrase
 from heedful.data.synthetic.phrasebook.vocabulary import (
     BY_LEMMA,
-    CLASSES,
     DAYS,
     NO_WORDS,
     NOUNS,
@@ -18,7 +17,6 @@ from heedful.data.synthetic.phrasebook.vocabulary import (
     Verb,
     Words,
     adjectives_of,
-    is_mass,
     verbs_for,
     word_pairs,
     word_table,
@@ -166,9 +164,9 @@ def object_phrase(
     habitual: bool,
 ) -> Phrase:
     """Put a determiner, and perhaps an adjective, to what a verb is done to."""
-    classes = CLASSES[noun.lemma]
+    classes = noun.classes
     if "g" in verb.marks:
-        return noun_phrase(noun, "generic", plural=not is_mass(noun))
+        return noun_phrase(noun, "generic", plural=not noun.is_mass)
     if "kin" in classes:
         owner = some_owner(draws, who, 0.5)
         return noun_phrase(noun, "possessive", plural=draws.chance(0.25), owner=owner)
@@ -176,7 +174,7 @@ def object_phrase(
     if "person" in classes:
         kind = "definite" if draws.chance(0.7) else "demonstrative"
         return noun_phrase(noun, kind, plural=draws.chance(0.3), adjectives=described)
-    if is_mass(noun):
+    if noun.is_mass:
         return _measured(draws, noun, negation, described)
     owner = some_owner(draws, who, 0.7)
     may_own = not _POSSESSED.isdisjoint(classes) and verb.infinitive not in _NOT_YET_OWNED
@@ -232,7 +230,7 @@ def _counted(
     together: bool,
 ) -> Phrase:
     kind = draws.share()
-    pair = "pair" in CLASSES[noun.lemma]
+    pair = "pair" in noun.classes
     if kind < 0.3:
         plural = pair or together or draws.chance(0.25)
         return noun_phrase(
@@ -254,7 +252,7 @@ def _counted(
 def some_thing(draws: Draws, noun: Noun, plural: bool) -> Phrase:
     """Draw a determiner for a thing that is spoken of: my, this, or the."""
     owned = {"thing", "clothing", "pair", "pet", "room", "home", "owned_vehicle"}
-    if draws.chance(0.35) and owned & CLASSES[noun.lemma]:
+    if draws.chance(0.35) and owned & noun.classes:
         return noun_phrase(noun, "possessive", plural=plural, owner=draws.of(OWNERS))
     kind = "demonstrative" if draws.chance(0.4) else "definite"
     return noun_phrase(noun, kind, plural=plural)

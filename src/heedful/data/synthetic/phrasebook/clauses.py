@@ -29,7 +29,6 @@ from heedful.data.synthetic.phrasebook.vocabulary import (
     Noun,
     Verb,
     Words,
-    is_mass,
 )
 
 _POSSESSIVES = (
@@ -99,7 +98,7 @@ def noun_phrase(
             noun.english_plural if plural else noun.english,
         ]
     )
-    some = kind == "indefinite" and (plural or is_mass(noun))
+    some = kind == "indefinite" and (plural or noun.is_mass)
     return Phrase(
         _french(kind, noun, plural, core, owner, number, negation, bool(before)),
         _english(kind, noun, plural, english_core, owner, number, negation),
@@ -138,7 +137,7 @@ def _french(
             return _of(core, vowel)
         if plural:
             return "des " + core
-        if is_mass(noun):
+        if noun.is_mass:
             return "de l'" + core if vowel else ("de la " if feminine else "du ") + core
         return ("une " if feminine else "un ") + core
     if kind == "demonstrative":
@@ -171,7 +170,7 @@ def _english(
     if kind == "generic":
         return core
     if kind == "indefinite":
-        if plural or is_mass(noun):
+        if plural or noun.is_mass:
             quantity = {"": "some ", "pas": "any ", "rien": "any "}.get(negation, "")
             return quantity + core
         return f"{article(core)} {core}"
@@ -182,7 +181,7 @@ def _english(
     if kind == "number":
         return f"{number_in_english(number)} {core}"
     counted, measured = _QUANTITIES[kind]
-    return f"{measured if is_mass(noun) else counted} {core}"
+    return f"{measured if noun.is_mass else counted} {core}"
 
 
 def at(phrase: str) -> str:

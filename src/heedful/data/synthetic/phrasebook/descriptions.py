@@ -42,7 +42,6 @@ from heedful.data.synthetic.phrasebook.french import hour_in_french, number_in_f
 from heedful.data.synthetic.phrasebook.vocabulary import (
     BY_LEMMA,
     CHARACTER,
-    CLASSES,
     DAYS,
     MONTHS,
     MOVING,
@@ -63,7 +62,7 @@ _DESCRIBED: tuple[Noun, ...] = tuple(
     noun
     for noun in BY_LEMMA.values()
     if adjectives_of(noun, "after")
-    and {"parent", "kin", "person", "staple", "drink"}.isdisjoint(CLASSES[noun.lemma])
+    and {"parent", "kin", "person", "staple", "drink"}.isdisjoint(noun.classes)
 )
 _NOT_GRADED = frozenset(_QUALITIES["not_graded"])
 _COMPARED = {
@@ -104,7 +103,7 @@ def property_of_thing(draws: Draws, who: Subject | None = None) -> Draft:
     """A thing is red, heavy or not expensive."""
     noun = draws.of(_DESCRIBED)
     trait = draws.of(adjectives_of(noun, "after"))
-    classes = CLASSES[noun.lemma]
+    classes = noun.classes
     plural = "pair" in classes or ("room" not in classes and draws.chance(0.3))
     phrase = some_thing(draws, noun, plural)
     thing = as_subject(phrase)
@@ -136,13 +135,11 @@ def _compared_things(draws: Draws) -> Draft:
     trait = draws.of(fitting)
     alike = [one for one in _DESCRIBED if trait in adjectives_of(one, "after") and one != noun]
     second = draws.of(alike)
-    plural = "pair" in CLASSES[noun.lemma]
+    plural = "pair" in noun.classes
     one = as_subject(noun_phrase(noun, "demonstrative", plural=plural))
     owner = draws.of(OWNERS)
-    kind = "possessive" if {"thing", "clothing", "home"} & CLASSES[second.lemma] else "definite"
-    other = as_subject(
-        noun_phrase(second, kind, plural="pair" in CLASSES[second.lemma], owner=owner)
-    )
+    kind = "possessive" if {"thing", "clothing", "home"} & second.classes else "definite"
+    other = as_subject(noun_phrase(second, kind, plural="pair" in second.classes, owner=owner))
     combinations = (f"{noun.lemma}+{trait.lemma}", f"{second.lemma}+{trait.lemma}")
     return _ranked(draws, one, other, trait, combinations)
 
@@ -207,7 +204,7 @@ def this_is(draws: Draws, who: Subject | None = None) -> Draft:
         first = draws.of(before)
         second = [one for one in after if one.lemma not in _CLASH.get(first.lemma, ())]
         described = (first, draws.of(second)) if second else (first,)
-    plural = "pair" in CLASSES[noun.lemma] or draws.chance(0.25)
+    plural = "pair" in noun.classes or draws.chance(0.25)
     phrase = noun_phrase(noun, "indefinite", plural=plural, adjectives=described)
     english = phrase.bare or phrase.english
     french = f"ce sont {phrase.french}" if plural else f"c'est {phrase.french}"

@@ -46,7 +46,6 @@ from heedful.data.synthetic.phrasebook.french import (
 )
 from heedful.data.synthetic.phrasebook.vocabulary import (
     ACTIVITIES,
-    CLASSES,
     INTRANSITIVE,
     MOVING,
     NO_WORDS,
@@ -57,7 +56,6 @@ from heedful.data.synthetic.phrasebook.vocabulary import (
     Noun,
     Verb,
     Words,
-    is_mass,
     verbs_for,
     word_table,
 )
@@ -184,7 +182,7 @@ def how_many(draws: Draws, who: Subject | None = None) -> Draft:
 
 
 def _countable(verb: Verb) -> list[Noun]:
-    return [noun for noun in verb.objects if not is_mass(noun)]
+    return [noun for noun in verb.objects if not noun.is_mass]
 
 
 def _inverted_after(who: Subject, verb: Verb, tense: str, before: Agreement) -> str:
@@ -200,7 +198,7 @@ def which(draws: Draws, who: Subject | None = None) -> Draft:
     who = draws.of(_INVERTED)
     verb = VERBS[draws.of(_CHOOSING)]
     noun = draws.of(_countable(verb))
-    plural = "pair" in CLASSES[noun.lemma] or draws.chance(0.2)
+    plural = "pair" in noun.classes or draws.chance(0.2)
     tense = draws.of(("past", "near", "vouloir"))
     quel = "quel" + ("le" if noun.gender == "f" else "") + ("s" if plural else "")
     head = noun.plural if plural else noun.singular
@@ -341,7 +339,7 @@ def give_me(draws: Draws, who: Subject | None = None) -> Draft:
     )
     to, english_to = draws.of((("moi", "me"), ("nous", "us"), ("lui", "him"), ("leur", "them")))
     noun = draws.of(NOUNS["small"] + NOUNS["text"])
-    plural = "pair" in CLASSES[noun.lemma] or draws.chance(0.25)
+    plural = "pair" in noun.classes or draws.chance(0.25)
     kind = draws.of(("definite", "demonstrative", "possessive", "indefinite"))
     owner = OWNERS[1] if person == 1 else OWNERS[3]
     phrase = noun_phrase(noun, kind, plural=plural, owner=owner)

@@ -31,6 +31,16 @@ class Noun(NamedTuple):
     aspirated: bool
     """Whether an initial h forbids elision."""
 
+    @property
+    def classes(self) -> frozenset[str]:
+        """What kind of thing it is: the classes of `nouns.toml` that hold it."""
+        return CLASSES[self.lemma]
+
+    @property
+    def is_mass(self) -> bool:
+        """Whether it is measured (du pain) and not counted (un pain)."""
+        return not MASS.isdisjoint(self.classes)
+
 
 MASS = frozenset(("staple", "drink"))
 """Classes whose nouns are measured, not counted."""
@@ -87,11 +97,6 @@ def _check_defined(where: str, names: Iterable[str], known: Container[str]) -> N
     for name in names:
         if name not in known:
             raise ValueError(f"{where}: {name!r} is not defined")
-
-
-def is_mass(noun: Noun) -> bool:
-    """Say whether a noun is measured (du pain) and not counted (un pain)."""
-    return not MASS.isdisjoint(CLASSES[noun.lemma])
 
 
 # Adjectives
