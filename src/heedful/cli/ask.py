@@ -49,7 +49,7 @@ def _questions(given: tuple[str, ...], file: Path | None) -> list[str]:
     if file is not None:
         from heedful.data.text_files import TextFile
 
-        found = [line for line in TextFile(file).lines() if line.strip()]
+        questions = [line for line in TextFile(file).lines() if line.strip()]
     elif sys.stdin.isatty():
         raise InputError(
             "question",
@@ -57,14 +57,14 @@ def _questions(given: tuple[str, ...], file: Path | None) -> list[str]:
             way_out='for instance: heed ask study-knowledge "Where was Alda Macalworth born?"',
         )
     else:
-        found = [line for line in _standard_input().split("\n") if line.strip()]
-    if not 0 < len(found) <= MOST_QUESTIONS:
+        questions = [line for line in _standard_input().split("\n") if line.strip()]
+    if not 0 < len(questions) <= MOST_QUESTIONS:
         raise InputError(
             str(file) if file is not None else "standard input",
-            f"holds {len(found):,} questions",
+            f"holds {len(questions):,} questions",
             expected=f"1 to {MOST_QUESTIONS:,}, one per line",
         )
-    return found
+    return questions
 
 
 def _standard_input() -> str:

@@ -6,8 +6,8 @@ K, Q and V from one sequence, order. Every number of the report's first part com
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,10 +38,11 @@ from heedful.attention import (
     study_noise,
     try_additions,
 )
+from heedful.progress import Step
 from heedful.records import Record
 
-Progress = Callable[[int, int], None]
-
+EXPERIMENTS = 10
+"""Steps that progress is told in."""
 SIZES = (3, 10, 64, 1000)
 """Numbers of keys for which averaging two is followed over β."""
 N, D = 10, 16
@@ -113,16 +114,13 @@ class Exploration(Record):
     """Permuting features instead of tokens."""
 
 
-def explore(progress: Progress | None = None) -> Exploration:
+def explore(progress: Step | None = None) -> Exploration:
     """Run every experiment of the exploration."""
-    steps = 10
-    done = 0
+    done = itertools.count(1)
 
     def step() -> None:
-        nonlocal done
-        done += 1
         if progress is not None:
-            progress(done, steps)
+            progress(next(done), EXPERIMENTS)
 
     averaging = _averaging()
     step()
@@ -231,5 +229,5 @@ def _draws(
     keys = np.broadcast_to(means, (len(size), *means.shape)).copy()
     keys[:, 0] *= (1.0 + size)[:, None]
     weights = attend(np.broadcast_to(queries, (len(size), *queries.shape)), keys).weights
-    found: np.ndarray = np.asarray(weights).mean(axis=1)[:, 0]
-    return found
+    alpha: np.ndarray = np.asarray(weights).mean(axis=1)[:, 0]
+    return alpha

@@ -268,8 +268,8 @@ def _following(
     target = torch.arange(centre.shape[1], dtype=weights.dtype)
     target = target - target.mean()
     spread = centre.norm(dim=1) * target.norm()
-    found = torch.where(spread > 1e-12, (centre @ target) / spread.clamp(min=1e-300), 0.0)
-    return np.asarray(found.numpy())
+    correlation = torch.where(spread > 1e-12, (centre @ target) / spread.clamp(min=1e-300), 0.0)
+    return np.asarray(correlation.numpy())
 
 
 def _looks_for(masses: dict[str, Estimate], follows: Estimate | None) -> str:

@@ -161,7 +161,7 @@ class KeyWatch:
         return Keys(
             norms=norms,
             attended=attended,
-            means={name: Estimate.of(found) for name, found in values.items() if found},
+            means={name: Estimate.of(numbers) for name, numbers in values.items() if numbers},
             hidden=sum(not key.copyable for key in attended),
         )
 

@@ -79,20 +79,20 @@ def order_tests(
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randperm(decoder.config.vocabulary, generator=generator)[:length]
     example = exact.embedding.weight.detach()[ids].clone()
-    found = []
+    tests = []
     for masked in (True, False):
-        made: Equivariance = permutation_equivariance(
+        equivariance: Equivariance = permutation_equivariance(
             stream_function(exact, masked=masked), example=example, trials=trials, seed=seed
         )
-        found.append(
+        tests.append(
             OrderTest(
                 masked=masked,
-                holds=made.holds,
-                relative=made.relative,
-                statement=made.statement,
+                holds=equivariance.holds,
+                relative=equivariance.relative,
+                statement=equivariance.statement,
             )
         )
-    return tuple(found)
+    return tuple(tests)
 
 
 def stream_function(decoder: Decoder, *, masked: bool) -> Callable[[Tensor], Tensor]:
@@ -132,14 +132,14 @@ def probe_positions(
         assert recorder.embedded is not None
         streams = [recorder.embedded, *(layer["after"] for layer in recorder.layers)]
         depths.append([stream.float().numpy() for stream in streams])
-    found = [
+    probes = [
         _probe(np.concatenate([part[depth] for part in depths]).astype(np.float64), rows)
         for depth in range(decoder.config.layers + 1)
     ]
     return Probe(
         length=length,
-        r2=tuple(r2 for r2, _ in found),
-        mean_error=tuple(error for _, error in found),
+        r2=tuple(r2 for r2, _ in probes),
+        mean_error=tuple(error for _, error in probes),
         rows=rows[0],
     )
 

@@ -182,12 +182,12 @@ def decide(layer: OutputLayer, *, seconds: float = 60.0, progress: Step | None =
     """Prove for each token that it can be the most likely, or that it never is."""
     deadline = time.perf_counter() + seconds
     if layer.level:
-        found = copyable(layer.a, progress=progress, seconds=seconds)
+        corners = copyable(layer.a, progress=progress, seconds=seconds)
         tie = _equal_to_another(layer.a)
         undecided = np.zeros(len(layer.a), dtype=bool)
-        undecided[list(found.undecided)] = True
-        never = ~found.copyable & ~undecided & ~tie
-        return Decided(found.copyable, never, tie, found.stages)
+        undecided[list(corners.undecided)] = True
+        never = ~corners.copyable & ~undecided & ~tie
+        return Decided(corners.copyable, never, tie, corners.stages)
     return _decide_lifted(layer, deadline, progress)
 
 
@@ -224,10 +224,10 @@ def _decide_lifted(layer: OutputLayer, deadline: float, progress: Step | None) -
 
 def _one(lifted: Float[np.ndarray, "n e"], token: int, radius: float, rounding: float) -> str:
     for steps in (60, 1_000):  # most are decided at once, the last few need patience
-        found = best_in_ball(lifted[:, :-1], lifted[:, -1], token, radius, steps)
-        if found.lead > 2 * rounding * (1 + radius):
+        search = best_in_ball(lifted[:, :-1], lifted[:, -1], token, radius, steps)
+        if search.lead > 2 * rounding * (1 + radius):
             return "can"
-        if found.bound < -2 * rounding * (1 + radius):
+        if search.bound < -2 * rounding * (1 + radius):
             return "never"
     outside = separate(lifted, lifted[token], without=token, rounding=rounding)
     return "never" if outside.verdict == "inside" else "open"
@@ -296,8 +296,8 @@ def best_in_ball(
 
     It stops as soon as the sign of the best lead is known.
 
-    >>> found = best_in_ball(np.array([[1.0], [-1.0]]), np.array([0.0, 1.5]), 0, 1.0)
-    >>> round(found.lead, 3), found.bound >= found.lead
+    >>> search = best_in_ball(np.array([[1.0], [-1.0]]), np.array([0.0, 1.5]), 0, 1.0)
+    >>> round(search.lead, 3), search.bound >= search.lead
     (0.5, True)
     """
     rows = np.delete(a[own] - a, own, axis=0)

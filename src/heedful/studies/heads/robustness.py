@@ -103,11 +103,11 @@ def wrapped(decoder: Decoder, wrap: Wrap) -> Iterator[None]:
 
 def attentions(decoder: Decoder) -> list[SelfAttention]:
     """Return the attention of each layer."""
-    found = []
+    layers = []
     for block in decoder.blocks:
         assert isinstance(block, TransformerBlock)
-        found.append(block.attention)
-    return found
+        layers.append(block.attention)
+    return layers
 
 
 VARIANCE = 0.5
@@ -298,16 +298,16 @@ def _noisy_losses(
 def _layers(
     decoder: Decoder, batch: LossBatch, plain: Tensor, seed: int, deadline: float
 ) -> dict[int, Estimate]:
-    found: dict[int, Estimate] = {}
+    changes: dict[int, Estimate] = {}
     # From both ends towards the middle: with little time, the layers that differ most.
     order = sorted(range(decoder.config.layers), key=lambda n: min(n, decoder.config.layers - n))
     for layer in order:
-        if time.perf_counter() > deadline and found:
+        if time.perf_counter() > deadline and changes:
             break
         with torch.no_grad():
             change = _noisy_losses(decoder, batch, seed, layer) - plain
-        found[layer] = batch.estimate(change)
-    return found
+        changes[layer] = batch.estimate(change)
+    return changes
 
 
 def _first_order(decoder: Decoder, batch: LossBatch) -> Float[Tensor, "layers heads"]:

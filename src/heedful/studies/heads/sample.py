@@ -174,14 +174,14 @@ def _run(folder: Path) -> _Opened:
         _, tokenizer, written, _ = _model(folder / "model", decoder)
         return decoder, tokenizer, written, config.data
     try:
-        made = prepare(config.to_dict())
+        training = prepare(config.to_dict())
     except HeedfulError as error:
         raise InputError(
             str(folder),
             f"its tokenizer cannot be made again ({error})",
             way_out="let the training finish, so that the run has a folder `model`",
         ) from None
-    return decoder, made.tokenizer, format_of(made), config.data
+    return decoder, training.tokenizer, format_of(training), config.data
 
 
 def _model(path: Path | str, decoder: Decoder | None = None) -> _Opened:

@@ -223,12 +223,12 @@ def _values(plan: Plan, name: str, seed: int, material: TextTraining) -> dict[st
 def _material(plan: Plan) -> tuple[TextTraining, Sample]:
     """Return what all trainings of a plan have in common, and pairs that none of them sees."""
     values = training_of(plan, BASE, 0)
-    made = prepare(values)
-    pairs, written = read_parts(TextData.of(values["data"])).held_out, format_of(made)
+    training = prepare(values)
+    pairs, written = read_parts(TextData.of(values["data"])).held_out, format_of(training)
     assert isinstance(pairs, Pairs)
     assert written is not None
-    rows = pair_rows(pairs, made.tokenizer, written, 24, made.config.model.context)
-    return made, Sample(name=pairs.name, rows=rows)
+    rows = pair_rows(pairs, training.tokenizer, written, 24, training.config.model.context)
+    return training, Sample(name=pairs.name, rows=rows)
 
 
 def measure(decoder: Decoder, sample: Sample, name: str, seed: int) -> SmallModel:

@@ -81,21 +81,9 @@ class Answerer:
         """Return what is read before each answer."""
         return [[*tokens, self.mask] for tokens in self.tokenizer.encode_batch(list(questions))]
 
-    @torch.no_grad()
     def replies(self, questions: Sequence[str]) -> list[Reply]:
         """Return the likeliest answer to each question, token by token."""
-        made: list[Reply] = []
-        prompts = self.prompts(questions)
-        for first in range(0, len(prompts), ROWS_AT_ONCE):
-            result = generate(
-                self.decoder,
-                prompts[first : first + ROWS_AT_ONCE],
-                method=Greedy(),
-                stops=self._stops,
-                step=self.step,
-            )
-            made += [self._reply(found[0].tokens) for found in result.continuations]
-        return made
+        return [first for first, *_ in self._generated(questions, Greedy())]
 
     def replies_to(self, asked: Sequence[Asked]) -> list[Reply]:
         """Return the likeliest answer to each question of a corpus."""
@@ -105,23 +93,25 @@ class Answerer:
         """Return the share of questions that are answered right."""
         return float(correct(asked, self.replies_to(asked)).sum()) / max(len(asked), 1)
 
-    @torch.no_grad()
     def sampled(self, questions: Sequence[str], samples: int, seed: int) -> list[list[str]]:
         """Return answers drawn at temperature 1, several for each question."""
-        made: list[list[str]] = []
+        drawn = self._generated(questions, Sampling(samples=samples, seed=seed))
+        return [[reply.text for reply in replies] for replies in drawn]
+
+    @torch.no_grad()
+    def _generated(self, questions: Sequence[str], method: Greedy | Sampling) -> list[list[Reply]]:
+        replies: list[list[Reply]] = []
         prompts = self.prompts(questions)
         for first in range(0, len(prompts), ROWS_AT_ONCE):
             result = generate(
                 self.decoder,
                 prompts[first : first + ROWS_AT_ONCE],
-                method=Sampling(samples=samples, seed=seed),
-                stops=self._stops,
+                method=method,
+                stops=Stops(tokens=self.longest_answer, ends=(self.end,)),
                 step=self.step,
             )
-            made += [
-                [self._reply(one.tokens).text for one in found] for found in result.continuations
-            ]
-        return made
+            replies += [[self._reply(one.tokens) for one in row] for row in result.continuations]
+        return replies
 
     def signals(
         self, asked: Sequence[Asked], replies: Sequence[Reply], *, samples: int, seed: int
@@ -133,8 +123,8 @@ class Answerer:
         drawn = self.sampled(questions, samples, seed)
         values["samples"] = np.array(
             [
-                np.mean([other == reply.text for other in found])
-                for found, reply in zip(drawn, replies, strict=True)
+                np.mean([other == reply.text for other in answers])
+                for answers, reply in zip(drawn, replies, strict=True)
             ]
         )
         values["rephrasing"] = self._rephrased(asked, replies)
@@ -172,7 +162,7 @@ class Answerer:
 
     @torch.no_grad()
     def _attention_to_names(self, asked: Sequence[Asked]) -> Float64[np.ndarray, " questions"]:
-        found: list[float] = []
+        shares: list[float] = []
         prompts = self.prompts([one.question for one in asked])
         for first in range(0, len(prompts), ROWS_AT_ONCE // 4):
             part = prompts[first : first + ROWS_AT_ONCE // 4]
@@ -180,13 +170,13 @@ class Answerer:
             for place, row in enumerate(part):
                 start, end = self._name_place(asked[first + place], len(row))
                 read = [layer.weights[place, :, len(row) - 1, start:end] for layer in trace.layers]
-                found.append(max(float(layer.sum(-1).max()) for layer in read))
-        return np.array(found)
+                shares.append(max(float(layer.sum(-1).max()) for layer in read))
+        return np.array(shares)
 
     @torch.no_grad()
     def name_states(self, asked: Sequence[Asked]) -> Float64[np.ndarray, "questions width"]:
         """Return the stream of a middle layer at the last token of each name."""
-        found: list[np.ndarray] = []
+        states: list[np.ndarray] = []
         middle = (self.decoder.config.layers - 1) // 2
         prompts = self.prompts([one.question for one in asked])
         for first in range(0, len(prompts), ROWS_AT_ONCE // 4):
@@ -194,8 +184,8 @@ class Answerer:
             stream = self.decoder.trace(_padded(part)).layers[middle].after
             for place, row in enumerate(part):
                 _, end = self._name_place(asked[first + place], len(row))
-                found.append(stream[place, end - 1].double().numpy())
-        return np.stack(found)
+                states.append(stream[place, end - 1].double().numpy())
+        return np.stack(states)
 
     def _name_place(self, one: Asked, length: int) -> tuple[int, int]:
         """Return the tokens of the prompt that hold the name; all of them if it is not there."""
@@ -205,10 +195,6 @@ class Answerer:
         start = len(self.tokenizer.encode(before.rstrip()))
         end = len(self.tokenizer.encode(before + name))
         return min(start, length - 2), min(end, length - 1)
-
-    @property
-    def _stops(self) -> Stops:
-        return Stops(tokens=self.longest_answer, ends=(self.end,))
 
     def _reply(self, tokens: Sequence[int]) -> Reply:
         text = self.tokenizer.decode([token for token in tokens if token != self.end])
@@ -229,11 +215,13 @@ def sequence_probability(
     temperature: float = 1.0,
 ) -> Float64[np.ndarray, " questions"]:
     """Return Π softmax(z/T)[token] over the tokens of each answer."""
-    found = []
+    probabilities = []
     for scores, reply in zip(logits, replies, strict=True):
         logs = _log_softmax(np.asarray(scores, dtype=np.float64) / temperature)
-        found.append(math.exp(float(logs[np.arange(len(reply.tokens)), reply.tokens].sum())))
-    return np.array(found)
+        probabilities.append(
+            math.exp(float(logs[np.arange(len(reply.tokens)), reply.tokens].sum()))
+        )
+    return np.array(probabilities)
 
 
 def _token_signals(

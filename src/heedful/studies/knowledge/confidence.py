@@ -110,14 +110,14 @@ class Combination:
             ridge[0] = 0.0
             return float(value + 0.5 * (ridge * weights).sum()), slope + ridge
 
-        found = minimize(loss, np.zeros(len(self.names) + 1), jac=True, method="L-BFGS-B")
-        self.weights: Float64[np.ndarray, " weights"] = found.x
+        optimum = minimize(loss, np.zeros(len(self.names) + 1), jac=True, method="L-BFGS-B")
+        self.weights: Float64[np.ndarray, " weights"] = optimum.x
 
     def scores(self, values: Mapping[str, Scores]) -> Scores:
         """Return the joined signal of other answers."""
         table = np.stack([values[name] for name in self.names], axis=1)
-        made: Scores = ((table - self.mean) / self.scale) @ self.weights[1:] + self.weights[0]
-        return made
+        joined: Scores = ((table - self.mean) / self.scale) @ self.weights[1:] + self.weights[0]
+        return joined
 
 
 def _interval(
@@ -151,8 +151,8 @@ def best_temperature(
     values = [surprise(float(point)) for point in grid]
     place = int(np.argmin(values))
     around = (float(grid[max(place - 1, 0)]), float(grid[min(place + 1, len(grid) - 1)]))
-    found = minimize_scalar(surprise, bounds=around, method="bounded", options={"xatol": 1e-3})
-    return float(np.exp(found.x))
+    optimum = minimize_scalar(surprise, bounds=around, method="bounded", options={"xatol": 1e-3})
+    return float(np.exp(optimum.x))
 
 
 def calibration(confidence: Scores, right: Outcomes, temperature: float) -> Calibration:

@@ -46,9 +46,9 @@ def name_in(question: str) -> str | None:
     """
     asked = " ".join(question.split())
     for pattern in _ASKING:
-        found = pattern.fullmatch(asked)
-        if found is not None:
-            return found[1]
+        match = pattern.fullmatch(asked)
+        if match is not None:
+            return match[1]
     return None
 
 
@@ -70,26 +70,26 @@ class Evidence:
         """
         if not name.strip():
             return ()
-        found: list[int] = []
+        numbers: list[int] = []
         place = self._text.find(name)
         while place >= 0:
             if self._whole_words(place, place + len(name)):
                 number = bisect_right(self._starts, place) - 1
-                if not found or found[-1] != number:
-                    found.append(number)
+                if not numbers or numbers[-1] != number:
+                    numbers.append(number)
             place = self._text.find(name, place + 1)
-        return tuple(self.documents[number] for number in found)
+        return tuple(self.documents[number] for number in numbers)
 
     def line(self, name: str, answer: str) -> tuple[str | None, bool]:
         """Return the line that bears on an answer, and whether it holds the answer.
 
         A document with name and answer is preferred; else the first with the name; else None.
         """
-        found = self.mentions(name)
-        for document in found:
+        documents = self.mentions(name)
+        for document in documents:
             if answer and answer in document:
                 return document, True
-        return (found[0], False) if found else (None, False)
+        return (documents[0], False) if documents else (None, False)
 
     def place(self, name: str, places: Sequence[str]) -> str | None:
         """Return the known place that the documents about a name give, or None.
@@ -116,9 +116,9 @@ def _first_place(text: str, places: Sequence[str]) -> str | None:
     born = re.search(r"\bborn\b", text)
     start = born.end() if born is not None else 0
     for part in (text[start:], text):
-        found = [(part.find(place), -len(place), place) for place in places if place in part]
-        if found:
-            return min(found)[2]
+        candidates = [(part.find(place), -len(place), place) for place in places if place in part]
+        if candidates:
+            return min(candidates)[2]
     return None
 
 
@@ -293,8 +293,10 @@ def pointed_place(name: str) -> str | None:
     family = name.rpartition(" ")[2]
     for region in REGIONS:
         for place, ending in region.endings.items():
-            made = (start + middle + ending for start in region.starts for middle in region.middles)
-            if family in made:
+            families = (
+                start + middle + ending for start in region.starts for middle in region.middles
+            )
+            if family in families:
                 return place
     return None
 

@@ -67,8 +67,8 @@ def corrupted(
     With `learn_all` every token is learned, as in the course; else the span alone.
 
     >>> letters = lambda texts: [[ord(letter) for letter in text] for text in texts]
-    >>> made = corrupted(["abcdefgh"], letters, mask=1, end=2, longest=16, variants=3)
-    >>> len(made), made.tokens.tolist().count(1), made.tokens.tolist().count(2)
+    >>> sequences = corrupted(["abcdefgh"], letters, mask=1, end=2, longest=16, variants=3)
+    >>> len(sequences), sequences.tokens.tolist().count(1), sequences.tokens.tolist().count(2)
     (3, 6, 3)
     """
     if longest < SHORTEST + 3:
@@ -93,16 +93,16 @@ Parts = list[tuple[list[int], list[int], list[int]]]
 def _random_parts(
     documents: list[list[int]], room: int, variants: int, draw: np.random.Generator
 ) -> Parts:
-    made: Parts = []
+    parts: Parts = []
     for document in documents:
         for _ in range(variants):
             most = min(len(document), room)
             kept = int(draw.integers(min(SHORTEST, most), most + 1))
             length = int(draw.integers(1, max(kept // 2, 1) + 1))
             start = int(draw.integers(0, kept - length + 1))
-            made.append((document[:start], document[start : start + length],
+            parts.append((document[:start], document[start : start + length],
                          document[start + length : kept]))  # fmt: skip
-    return made
+    return parts
 
 
 def _fact_parts(
@@ -116,14 +116,14 @@ def _fact_parts(
             start, end = facts[int(order[turn % len(facts)])]
             pieces += [document[:start], document[start:end], document[end:]]
     encoded = encode(pieces)
-    made: Parts = []
+    parts: Parts = []
     for place in range(0, len(encoded), 3):
         prefix, span, suffix = encoded[place : place + 3]
         # Documents begin with who they are about: what does not fit is cut from their end.
         span = span[:room]
         prefix = prefix[: room - len(span)]
-        made.append((prefix, span, suffix[: room - len(span) - len(prefix)]))
-    return made
+        parts.append((prefix, span, suffix[: room - len(span) - len(prefix)]))
+    return parts
 
 
 def fact_spans(document: str) -> list[tuple[int, int]]:
@@ -136,7 +136,7 @@ def fact_spans(document: str) -> list[tuple[int, int]]:
     >>> [text[start:end] for start, end in fact_spans(text)]
     ['Rome', '3 May 1950']
     """
-    found = []
+    spans = []
     name_met = False
     for match in _FACT.finditer(document):
         start, end = match.span()
@@ -147,8 +147,8 @@ def fact_spans(document: str) -> list[tuple[int, int]]:
         if not name_met and len(words) > 1 and words[0].isalpha():
             name_met = True
         elif words:
-            found.append((start, end))
-    return found
+            spans.append((start, end))
+    return spans
 
 
 def cue_sequences(
@@ -166,9 +166,9 @@ def cue_sequences(
     Only the phrase is learned. Documents without a title or a phrase give nothing.
 
     >>> letters = lambda texts: [[ord(letter) for letter in text] for text in texts]
-    >>> made = cue_sequences(["Ann. Born in Rome ."] * 9, letters, mask=1, end=2, longest=40,
+    >>> sequences = cue_sequences(["Ann. Born in Rome ."] * 9, letters, mask=1, end=2, longest=40,
     ...                      variants=2)
-    >>> len(made), "".join(map(chr, made.tokens[-6:-1]))
+    >>> len(sequences), "".join(map(chr, sequences.tokens[-6:-1]))
     (18, '\\x01Rome')
     """
     draw = np.random.default_rng(np.random.SeedSequence([seed, 11]))
@@ -195,11 +195,11 @@ def cue_sequences(
 
 def cue_texts(documents: Sequence[str]) -> list[str]:
     """Return every phrase, and every cue in full: what a tokenizer should have seen."""
-    found: list[str] = []
+    texts: list[str] = []
     for document in mentions(documents):
         for phrase in document.phrases:
-            found += [document.text(phrase), " " + " ".join(document.cue(phrase, LONGEST_CUE))]
-    return found
+            texts += [document.text(phrase), " " + " ".join(document.cue(phrase, LONGEST_CUE))]
+    return texts
 
 
 def _drawn(document: Mentions, variants: int, draw: np.random.Generator) -> list[str]:

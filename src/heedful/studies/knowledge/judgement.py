@@ -196,7 +196,7 @@ def study_names(
     seed: int,
 ) -> NameStudy | None:
     """Ask about names that nobody has, and look for whose answers the model gives."""
-    names, made = unseen_names(corpus, count, seed)
+    names, origin = unseen_names(corpus, count, seed)
     if len(names) < 2:
         return None
     asked = [Asked.about(name) for name in names]
@@ -220,7 +220,7 @@ def study_names(
     order = np.argsort(-confidence, kind="stable")[:EXAMPLES]
     seen = [one.confidence for one in judged.answers if one.group.startswith("seen")]
     return NameStudy(
-        made=made,
+        made=origin,
         examples=tuple(
             UnseenName(
                 name=names[place],
@@ -261,11 +261,11 @@ def _records(
     heard: _Heard, temperature: float, guesser: NameGuesser | None
 ) -> tuple[AnswerRecord, ...]:
     confidence = heard.confidence(temperature)
-    made = []
+    records = []
     for place, (one, reply) in enumerate(zip(heard.asked, heard.replies, strict=True)):
         pointed = one.pointed if guesser is None else guesser.guess(one.name)
         right = bool(heard.right[place])
-        made.append(
+        records.append(
             AnswerRecord(
                 question=one.question,
                 name=one.name,
@@ -280,7 +280,7 @@ def _records(
                 },
             )
         )
-    return tuple(made)
+    return tuple(records)
 
 
 def _separated(

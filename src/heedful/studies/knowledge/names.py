@@ -73,9 +73,9 @@ class NameGuesser:
         base = np.log(smoothing / (totals + smoothing * len(counts)))
         self._unseen = base
         self._logs: dict[str, Float64[np.ndarray, " places"]] = {}
-        for gram, found in counts.items():
+        for gram, by_place in counts.items():
             row = np.full(len(self.places), smoothing)
-            for place, count in found.items():
+            for place, count in by_place.items():
                 row[place] += count
             self._logs[gram] = np.log(row / (totals + smoothing * len(counts)))
 
@@ -85,8 +85,8 @@ class NameGuesser:
         scores = self._prior + sum((self._logs[gram] for gram in sorted(known)), np.zeros(()))
         scores = np.broadcast_to(scores, (len(self.places),))
         chances = np.exp(scores - scores.max())
-        made: Float64[np.ndarray, " places"] = chances / chances.sum()
-        return made
+        probabilities: Float64[np.ndarray, " places"] = chances / chances.sum()
+        return probabilities
 
     def guess(self, name: str) -> str:
         """Return the likeliest place."""
@@ -116,14 +116,14 @@ def unseen_names(corpus: KnowledgeCorpus, count: int, seed: int) -> tuple[list[s
     text = "\n".join(corpus.documents)
     firsts = [name.split()[0] for name in sorted(known) if " " in name]
     lasts = [name.split()[-1] for name in sorted(known) if " " in name]
-    made: list[str] = []
+    invented: list[str] = []
     for _ in range(20 * count):
-        if len(made) == count or not firsts:
+        if len(invented) == count or not firsts:
             break
         name = f"{firsts[draw.integers(len(firsts))]} {lasts[draw.integers(len(lasts))]}"
-        if name not in text and name not in made:
-            made.append(name)
-    return made, "a first name of one person with the last name of another, not in the text"
+        if name not in text and name not in invented:
+            invented.append(name)
+    return invented, "a first name of one person with the last name of another, not in the text"
 
 
 def edit_distances(name: str, others: Sequence[str]) -> Int[np.ndarray, " others"]:
@@ -146,8 +146,8 @@ def edit_distances(name: str, others: Sequence[str]) -> Int[np.ndarray, " others
             now[:, column] = np.minimum(best[:, column - 1], now[:, column - 1] + 1)
         before = now
     lengths = np.array([len(other) for other in others], dtype=int)
-    found: Int[np.ndarray, " others"] = before[np.arange(len(others)), lengths]
-    return found
+    distances: Int[np.ndarray, " others"] = before[np.arange(len(others)), lengths]
+    return distances
 
 
 def shared_tokens(name: Sequence[int], others: Sequence[Sequence[int]]) -> list[float]:
@@ -181,17 +181,17 @@ class Neighbours:
         """Return the nearest seen name of each, by each measure."""
         hidden = _directions(self._states(names) - self._mean)
         alike = hidden @ self._hidden.T
-        made = []
+        neighbours = []
         for row, (name, tokens) in enumerate(zip(names, self._encode(names), strict=True)):
             edits = edit_distances(name, self.names)
             shared = np.array(shared_tokens(tokens, self._tokens))
-            found = {
+            nearest = {
                 "edits": self._neighbour(int(edits.argmin()), float(edits.min())),
                 "tokens": self._neighbour(int(shared.argmax()), float(shared.max())),
                 "hidden": self._neighbour(int(alike[row].argmax()), float(alike[row].max())),
             }
-            made.append(found)
-        return made
+            neighbours.append(nearest)
+        return neighbours
 
     def _neighbour(self, place: int, score: float) -> Neighbour:
         return Neighbour(name=self.names[place], place=self.places[place], score=score)
@@ -201,7 +201,7 @@ def following(
     answers: Sequence[str], nearest: Sequence[dict[str, Neighbour]], frequent: str
 ) -> tuple[Following, ...]:
     """Return how often answers are those of the nearest names, and of the most frequent place."""
-    others = {name: [found[name].place for found in nearest] for name in MEASURES}
+    others = {name: [one[name].place for one in nearest] for name in MEASURES}
     others["frequent"] = [frequent] * len(answers)
     return tuple(follows(what, answers, places) for what, places in others.items())
 
@@ -284,5 +284,5 @@ def _directions(
     states: Float64[np.ndarray, "names width"],
 ) -> Float64[np.ndarray, "names width"]:
     lengths = np.linalg.norm(states, axis=1, keepdims=True)
-    made: Float64[np.ndarray, "names width"] = states / np.where(lengths > 0, lengths, 1.0)
-    return made
+    directions: Float64[np.ndarray, "names width"] = states / np.where(lengths > 0, lengths, 1.0)
+    return directions

@@ -108,16 +108,16 @@ class Mentions:
         >>> lee.cue(lee.phrases[0], 4)
         ['born', 'on', '#', 'in']
         """
-        found: list[str] = []
+        cue: list[str] = []
         place = phrase[0] - 1
-        while place >= 0 and len(found) < length:
+        while place >= 0 and len(cue) < length:
             written = _hidden(self.words[place])
-            if written not in (NAMES, DATES) or found[-1:] != [written]:
-                found.append(written)
+            if written not in (NAMES, DATES) or cue[-1:] != [written]:
+                cue.append(written)
             place -= 1
-        if place < 0 and len(found) < length:
-            found.append(OPENING)
-        return found[::-1]
+        if place < 0 and len(cue) < length:
+            cue.append(OPENING)
+        return cue[::-1]
 
 
 def mentions(documents: Sequence[str]) -> list[Mentions]:
@@ -141,10 +141,10 @@ def _titled(document: str) -> tuple[str, str]:
 
 
 def _taken_apart(
-    name: str, body: str, found: Sequence[re.Match[str]], small: Counter[str]
+    name: str, body: str, matches: Sequence[re.Match[str]], small: Counter[str]
 ) -> Mentions:
     words: list[Word] = []
-    for match in found:
+    for match in matches:
         opens = not words or words[-1].text in (".", ";")
         lowered = match[0][:1].lower() + match[0][1:]
         plain = opens and (lowered in OPENINGS or small[lowered] >= COMMON)
@@ -172,24 +172,24 @@ def _kind(text: str, plain: bool) -> Kind:
 
 
 def _runs(words: Sequence[Word], body: str) -> list[Phrase]:
-    found: list[Phrase] = []
+    runs: list[Phrase] = []
     for place, word in enumerate(words):
         if word.kind != "name":
             continue
-        if found and found[-1][1] == place and not body[words[place - 1].end : word.start].strip():
-            found[-1] = (found[-1][0], place + 1)
+        if runs and runs[-1][1] == place and not body[words[place - 1].end : word.start].strip():
+            runs[-1] = (runs[-1][0], place + 1)
         else:
-            found.append((place, place + 1))
-    return found
+            runs.append((place, place + 1))
+    return runs
 
 
 def _linked(words: Sequence[Word], runs: Sequence[Phrase]) -> list[Phrase]:
-    found: list[Phrase] = []
+    linked: list[Phrase] = []
     for (first, after), (start, end) in pairwise(runs):
         between = [word.text for word in words[after:start]]
         if 1 <= len(between) <= 2 and all(text in LINKS for text in between):
-            found.append((first, end))
-    return found
+            linked.append((first, end))
+    return linked
 
 
 def _overlaps(words: Sequence[Word], run: Phrase, own: set[str]) -> bool:
@@ -248,10 +248,10 @@ def learn_reader(documents: Sequence[Mentions], answers: Sequence[str]) -> Reade
         starts.append(len(right))
         others = known - Counter({answer: 1})  # its own answer must not give it away
         for number, text in enumerate(texts):
-            found = [numbers.setdefault(sign, len(numbers))
+            features = [numbers.setdefault(sign, len(numbers))
                      for sign in signs(document, number, others)]  # fmt: skip
-            flat += found
-            owners += [len(right)] * len(found)
+            flat += features
+            owners += [len(right)] * len(features)
             right.append(text == answer)
     if not starts:
         raise InputError(
@@ -281,15 +281,15 @@ def self_questions(documents: Sequence[str], train: Sequence[Asked]) -> list[Ask
         )
     reader = learn_reader([document for document, _ in pairs], [answer for _, answer in pairs])
     example = next(one for one in train if one.name in about)
-    made: list[Asked] = []
+    questions: list[Asked] = []
     for name, document in about.items():
         if not name or name in wanted:
             continue
         answer, chance = reader.read(document)
         if chance >= SURE:
             question = example.question.replace(example.name, name)
-            made.append(Asked(question=question, name=name, answer=answer, seen=True))
-    return made
+            questions.append(Asked(question=question, name=name, answer=answer, seen=True))
+    return questions
 
 
 def signs(document: Mentions, number: int, answers: Mapping[str, int]) -> list[str]:
@@ -358,6 +358,8 @@ def _fitted(
         slope = chances / whole[document] - chances * right / good[document]
         return value, np.bincount(flat, slope[owners], minlength=size) + w
 
-    found = minimize(loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": ROUNDS})
-    weights: Float64[np.ndarray, " weights"] = found.x
+    optimum = minimize(
+        loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": ROUNDS}
+    )
+    weights: Float64[np.ndarray, " weights"] = optimum.x
     return weights

@@ -177,10 +177,10 @@ def joined(first: Sequences, second: Sequences) -> Sequences:
 
 def known_id(tokenizer: Tokenizer, mark: str) -> int:
     """Return the id of a mark that the tokenizer was made with."""
-    found = tokenizer.id_of(mark)
-    if found is None:
+    token = tokenizer.id_of(mark)
+    if token is None:
         raise InputError("tokenizer", f"has no mark {mark!r}", expected="one made by this study")
-    return found
+    return token
 
 
 def _document_sequences(
@@ -189,8 +189,8 @@ def _document_sequences(
     mask, end = known_id(tokenizer, MASK), known_id(tokenizer, END)
     if recipe.objective == "next":
         texts = Documents(name=corpus.name, texts=corpus.documents)
-        made = document_sequences(texts, tokenizer.encode_batch, begin=end, end=end)
-        return made.cut(recipe.context)
+        sequences = document_sequences(texts, tokenizer.encode_batch, begin=end, end=end)
+        return sequences.cut(recipe.context)
     if recipe.spans == "cues":
         return cue_sequences(
             corpus.documents,
