@@ -49,12 +49,12 @@ class Contents:
 
     def part(self, kind: str) -> dict[str, Tensor]:
         """Return the training tensors of one kind, by name."""
-        found = {}
+        tensors = {}
         for key, tensor in self.training.items():
             before, _, name = key.partition(":")
             if before == kind:
-                found[name] = tensor
-        return found
+                tensors[name] = tensor
+        return tensors
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

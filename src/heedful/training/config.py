@@ -98,7 +98,7 @@ class TrainingConfig(Settings):
 
     model: DecoderConfig
     data: dict[str, Any] = Field(default_factory=dict)
-    """Where the batches come from, in the words of whoever makes them."""
+    """Where the batches come from; read by whatever makes them."""
     steps: PositiveInt
     """Steps of the optimiser."""
     accumulate: PositiveInt = 1

@@ -197,9 +197,9 @@ class Distributed(SingleProcess):
 
     def _gather(self, tensor: Tensor) -> list[Tensor]:
         tensor = tensor.to(self.device)
-        found = [torch.empty_like(tensor) for _ in range(self.ranks)]
-        torch_distributed.all_gather(found, tensor)
-        return found
+        parts = [torch.empty_like(tensor) for _ in range(self.ranks)]
+        torch_distributed.all_gather(parts, tensor)
+        return parts
 
 
 def join(strategy: Strategy) -> SingleProcess:

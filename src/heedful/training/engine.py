@@ -189,13 +189,13 @@ def _rounded(objective: Objective) -> tuple[list[Tensor], dict[str, Tensor]]:
     """Return the matrices that products take in bfloat16, and room for them, by name."""
     if objective.precision == "float32":
         return [], {}
-    found = {
+    matrices = {
         f"{name}.weight": module.weight.detach()
         for name, module in objective.named_modules()
         if isinstance(module, nn.Linear)
     }
-    room = {name: torch.empty_like(value, dtype=torch.bfloat16) for name, value in found.items()}
-    return list(found.values()), room
+    room = {name: torch.empty_like(value, dtype=torch.bfloat16) for name, value in matrices.items()}
+    return list(matrices.values()), room
 
 
 def _twin(objective: Objective, rounded: Mapping[str, Tensor]) -> Objective:

@@ -1,7 +1,7 @@
 """Training from the first step to the last, through whatever happens in between.
 
     train   begins a run in a new folder
-    resume  goes on from the newest whole checkpoint, as if nothing had been
+    resume  continues from the newest whole checkpoint, as if it had never stopped
 
 On one machine, with the same threads and precision, a run that was stopped, killed and resumed
 any number of times ends with the very bits of one that was not.
@@ -124,18 +124,18 @@ def _run(
 ) -> TrainingResult:
     device_of(config)
     known = {**data, "first batch": check_feed(feed, config.model), "batches": str(len(feed))}
-    place = join(strategy)
+    process = join(strategy)
     try:
         with ExitStack() as stack:
             requests = stack.enter_context(StopRequests())
-            stack.push(lambda kind, _error, _trace: place.close(well=kind is None))
-            if place.first:
+            stack.push(lambda kind, _error, _trace: process.close(well=kind is None))
+            if process.first:
                 run.prepare()
                 stack.enter_context(RunLock(run.path))
                 remove_unfinished(run.path)
-            ready = place.from_first(True)  # the others wait until the folder is theirs
+            ready = process.from_first(True)  # the others wait until the folder is theirs
             assert ready
-            training = _Training(run, config, feed, place, hooks, known)
+            training = _Training(run, config, feed, process, hooks, known)
             stack.callback(training.close)
             return training.until_the_end(requests)
     except OSError as error:
@@ -146,11 +146,11 @@ def _run(
             way_out="repair that, then resume the run",
         ) from None
     except RuntimeError as error:
-        if place.ranks == 1 or isinstance(error, HeedfulError):
+        if process.ranks == 1 or isinstance(error, HeedfulError):
             raise
         reason = " ".join(str(error).split())[:160]
         raise RunError(
-            f"rank {place.rank}",
+            f"rank {process.rank}",
             f"lost the other processes ({reason})",
             way_out="resume the run",
         ) from None
@@ -164,13 +164,13 @@ class _Training:
         run: RunFolder,
         config: TrainingConfig,
         feed: Feed,
-        place: SingleProcess,
+        process: SingleProcess,
         hooks: Hooks,
         data: dict[str, str],
     ) -> None:
         self.run, self.config, self.feed = run, config, feed
-        self.place, self.hooks = place, hooks
-        if place.first:
+        self.process, self.hooks = process, hooks
+        if process.first:
             run.check_room(config)
         before = self._manifest_before(data)
         threads = config.compute.threads or before.get("threads")
@@ -187,7 +187,7 @@ class _Training:
                 "has no whole checkpoint, and began from weights that were given to it",
                 way_out="give these weights again",
             )
-        self.session = Session(config, feed, place, self.choice, hooks.initial, hooks.adapt)
+        self.session = Session(config, feed, process, self.choice, hooks.initial, hooks.adapt)
         self.skipped = found.skipped
         self.saved = found.path
         self.resumed_from: int | None = None
@@ -195,7 +195,7 @@ class _Training:
             self.notes += self.session.restore(found.contents)
             self.resumed_from = self.session.step
         self.metrics = None
-        if place.first:
+        if process.first:
             checkpoint.sweep(run.checkpoints)
             self.metrics = Metrics(run.path, self.session.step, tensorboard=config.tensorboard)
         self.peak = peak_flops(
@@ -279,19 +279,19 @@ class _Training:
 
     def _utilisation(self, seconds: float) -> float:
         """Return the share of the peak; what was reached can be reached, so never above 1."""
-        reached = self.flops / seconds / self.place.ranks
+        reached = self.flops / seconds / self.process.ranks
         self.peak = max(self.peak, reached)  # it was measured while other work held the machine
         return reached / self.peak
 
     def _evaluate(self) -> None:
         assert self.hooks.evaluate is not None
-        made = self.session.evaluate(self.hooks.evaluate)
+        evaluation = self.session.evaluate(self.hooks.evaluate)
         if self.metrics is not None:
-            self.metrics.write(made.step, {"evaluation": made.values})
+            self.metrics.write(evaluation.step, {"evaluation": evaluation.values})
 
     def _save(self) -> None:
         contents = self.session.contents()  # every rank gives its part
-        if self.place.first:
+        if self.process.first:
             self.saved = checkpoint.save(self.run.checkpoints, contents, self.config.model)
         else:
             self.saved = self.run.checkpoints / f"{checkpoint.PREFIX}{self.session.step:08d}"
@@ -310,22 +310,22 @@ class _Training:
             self.config.steps,
             machine_threads,
             lambda choice: measured(self.config, self.feed, choice),
-            lanes_possible=self.place.ranks == 1 and not torch.cuda.is_available(),
+            lanes_possible=self.process.ranks == 1 and not torch.cuda.is_available(),
         )
         return Trial(
-            chosen=Choice(**self.place.from_first(dataclasses.asdict(trial.chosen))),
+            chosen=Choice(**self.process.from_first(dataclasses.asdict(trial.chosen))),
             seconds=trial.seconds,
             reason=trial.reason,
         )
 
     def _describe(self, before: dict[str, Any], data: dict[str, str], trial: Trial) -> None:
         """Write what the run is and runs on; or note what differs from when it began."""
-        now = manifest_of(self.config, data, dataclasses.asdict(self.choice), self.place.ranks)
+        now = manifest_of(self.config, data, dataclasses.asdict(self.choice), self.process.ranks)
         now |= {"trial": trial.seconds, "reason": trial.reason}
         now["initial"] = self.hooks.initial is not None
         if before:
             self.notes += differences(before, now)
-        elif self.place.first:
+        elif self.process.first:
             self.run.write(MANIFEST, now)
             # The config comes last: a folder with one is a run that can be resumed.
             self.run.write(CONFIG, self.config.to_dict())
@@ -360,13 +360,13 @@ class _Training:
                 # Nothing was done: what the run cost when it was done stays written down.
                 spent = {name: before[name] for name in SPENT if name in before}
                 return dataclasses.replace(result, **spent)
-        if self.place.first:
+        if self.process.first:
             self.run.write(RESULT, result.to_dict())
         return result
 
     def _weights_hash(self) -> str:
         assert self.saved is not None
-        if not self.place.first:
+        if not self.process.first:
             return ""
         manifest = json.loads((self.saved / "manifest.json").read_text("utf-8"))
         return str(manifest["files"]["model.safetensors"]["sha256"])

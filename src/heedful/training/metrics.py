@@ -15,7 +15,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,12 @@ class Metrics:
         """Write what is known about one step."""
         write_all(self._handle, _line({"step": step, **values}).encode("utf-8"))
         if self._events is not None:
-            self._events.add(step, _flat(values))
+            numbers = [
+                (name, float(value))
+                for name, value in flat(values, "/")
+                if isinstance(value, int | float) and not isinstance(value, bool)
+            ]
+            self._events.add(step, numbers)
 
     def close(self) -> None:
         """Finish the files."""
@@ -58,29 +63,34 @@ def read_metrics(folder: Path) -> list[dict[str, Any]]:
     path = folder / NAME
     if not path.is_file():
         return []
-    found = []
+    lines = []
     for line in path.read_bytes().decode("utf-8", "replace").split("\n"):
         try:
             content = json.loads(line)
         except ValueError:
             continue
         if isinstance(content, dict) and isinstance(content.get("step"), int):
-            found.append(content)
-    return found
+            lines.append(content)
+    return lines
 
 
 def _line(content: Mapping[str, Any]) -> str:
     return json.dumps(plain(dict(content)), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _flat(values: Mapping[str, Any], before: str = "") -> list[tuple[str, float]]:
-    found: list[tuple[str, float]] = []
+def flat(
+    values: Mapping[str, Any], joint: str = ".", before: str = ""
+) -> Iterator[tuple[str, Any]]:
+    """Yield the values of nested tables, each under the names that lead to it.
+
+    >>> list(flat({"optimiser": {"kind": "muon"}, "steps": 5}))
+    [('optimiser.kind', 'muon'), ('steps', 5)]
+    """
     for name, value in values.items():
         if isinstance(value, Mapping):
-            found += _flat(value, f"{before}{name}/")
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            found.append((before + name, float(value)))
-    return found
+            yield from flat(value, joint, f"{before}{name}{joint}")
+        else:
+            yield before + name, value
 
 
 VERSION = "brain.Event:2"

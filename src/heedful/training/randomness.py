@@ -60,17 +60,17 @@ class Stream:
 
 def states(streams: Sequence[Stream]) -> dict[str, Tensor]:
     """Return the state of every source, by its name, as tensors of bytes."""
-    found = {
+    saved = {
         "torch": torch.get_rng_state(),
         "numpy": _bytes(json.dumps(_numpy_state()).encode()),
         "python": _bytes(json.dumps(random.getstate()).encode()),
     }
     if torch.cuda.is_available():
         for device, state in enumerate(torch.cuda.get_rng_state_all()):
-            found[f"cuda.{device}"] = state
+            saved[f"cuda.{device}"] = state
     for lane, stream in enumerate(streams):
-        found[f"lane.{lane}"] = stream.state()
-    return found
+        saved[f"lane.{lane}"] = stream.state()
+    return saved
 
 
 def restore(saved: Mapping[str, Tensor], streams: Sequence[Stream]) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from heedful.training.feed import Feed
 from heedful.training.folder import CONFIG, MANIFEST, RESULT, RunFolder, holder_of
 from heedful.training.hooks import Evaluation, Hooks, TrainingResult
 from heedful.training.loop import NO_HOOKS, resume, train
-from heedful.training.metrics import read_metrics
+from heedful.training.metrics import flat, read_metrics
 
 
 class RunStoppedError(RunError):
@@ -141,7 +141,7 @@ def finished_run(folder: Path) -> FinishedRun | None:
     if not is_finished(folder):
         return None
     content = RunFolder(folder).read(RESULT)
-    known = {field.name for field in fields(TrainingResult)}
+    known = {one.name for one in fields(TrainingResult)}
     missing = sorted(known - content.keys())
     if missing:
         raise InputError(
@@ -192,17 +192,17 @@ class RunSummary(Record):
     """Its folder."""
     state: str
     """`finished`, `running` (with its process), `stopped`, or `unreadable`."""
-    step: int
+    step: int = 0
     """The last step with metrics or a checkpoint."""
-    steps: int
+    steps: int = 0
     """The steps it was asked to take."""
-    loss: float | None
+    loss: float | None = None
     """The last one measured."""
-    evaluation: dict[str, float]
+    evaluation: dict[str, float] = field(default_factory=dict)
     """The last one made."""
-    parameters: int
+    parameters: int = 0
     """Trained numbers."""
-    tokens_per_second: float | None
+    tokens_per_second: float | None = None
     """The last one measured."""
 
 
@@ -245,9 +245,9 @@ def list_runs(folder: Path) -> RunList:
         raise InputError(
             str(folder), "there is no such folder", expected="a folder with runs was expected"
         )
-    found = [folder] if RunFolder(folder).exists else []
-    found += sorted(path.parent for path in folder.glob(f"*/{CONFIG}") if _is_run(path.parent))
-    return RunList(folder=str(folder), runs=tuple(summary_of(path) for path in found))
+    folders = [folder] if RunFolder(folder).exists else []
+    folders += sorted(path.parent for path in folder.glob(f"*/{CONFIG}") if _is_run(path.parent))
+    return RunList(folder=str(folder), runs=tuple(summary_of(path) for path in folders))
 
 
 def summary_of(folder: Path) -> RunSummary:
@@ -262,7 +262,7 @@ def summary_of(folder: Path) -> RunSummary:
         config, manifest = run.config(), run.read(MANIFEST)
         state = _state(run)
     except HeedfulError as error:
-        return _unreadable(folder, error)
+        return RunSummary(run=str(folder), state=f"unreadable: {error.problem}")
     return RunSummary(
         run=str(folder),
         state=state,
@@ -301,19 +301,6 @@ def _state(run: RunFolder) -> str:
     return "finished" if is_finished(run.path) else "stopped"
 
 
-def _unreadable(folder: Path, error: HeedfulError) -> RunSummary:
-    return RunSummary(
-        run=str(folder),
-        state=f"unreadable: {error.problem}",
-        step=0,
-        steps=0,
-        loss=None,
-        evaluation={},
-        parameters=0,
-        tokens_per_second=None,
-    )
-
-
 def _outcome(run: RunFolder) -> dict[str, Any]:
     summary = summary_of(run.path)
     kept = {"step": summary.step, "loss": summary.loss, "evaluation": summary.evaluation}
@@ -326,22 +313,12 @@ def _outcome(run: RunFolder) -> dict[str, Any]:
 
 
 def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> tuple[Difference, ...]:
-    flat_one, flat_two = dict(_flat(one)), dict(_flat(two))
+    flat_one, flat_two = dict(flat(one)), dict(flat(two))
     return tuple(
         Difference(name=name, first=flat_one.get(name), second=flat_two.get(name))
         for name in dict.fromkeys([*flat_one, *flat_two])
         if flat_one.get(name) != flat_two.get(name)
     )
-
-
-def _flat(values: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            found += _flat(value, f"{before}{name}.")
-        else:
-            found.append((before + name, value))
-    return found
 
 
 def _one_clock(readings: Sequence[float]) -> list[float]:

@@ -51,19 +51,19 @@ class Session:
         self,
         config: TrainingConfig,
         feed: Feed,
-        place: SingleProcess,
+        process: SingleProcess,
         choice: Choice,
         initial: Mapping[str, Tensor] | None = None,
         adapt: Adapt | None = None,
     ) -> None:
-        self.config, self.feed, self.place, self.choice = config, feed, place, choice
+        self.config, self.feed, self.process, self.choice = config, feed, process, choice
         self.device = device_of(config)
-        randomness.seed_all(config.seed + place.rank)
+        randomness.seed_all(config.seed + process.rank)
         self.decoder = new_decoder(config, initial)
         if adapt is not None:
             adapt(self.decoder)
         self.decoder.to(self.device)
-        self.streams = [Stream(config.seed, place.rank, lane) for lane in range(choice.lanes)]
+        self.streams = [Stream(config.seed, process.rank, lane) for lane in range(choice.lanes)]
         self.engine = self._engine()
         named = self.decoder.named_parameters()
         self.parameters = {name: value for name, value in named if value.requires_grad}
@@ -91,9 +91,9 @@ class Session:
         batches = [rows_of(batch) for batch in arrays]
         count = sum(batch.learned for batch in batches)
         real = sum(int(np.count_nonzero(np.asarray(batch.documents) >= 0)) for batch in arrays)
-        mine = [self.place.share(batch).to(self.device) for batch in batches]
+        mine = [self.process.share(batch).to(self.device) for batch in batches]
         total = self.engine.gradients(mine, count)
-        total, signals = self.place.add_up(total, float(heard()))
+        total, signals = self.process.add_up(total, float(heard()))
         loss = total / max(count, 1)
         norm = self._clip()
         if not (math.isfinite(loss) and math.isfinite(norm)):
@@ -118,20 +118,20 @@ class Session:
             try:
                 found = evaluate(self.decoder, self.step)
             finally:
-                self.place.settle(self.decoder)
+                self.process.settle(self.decoder)
                 self.engine.train()
         values = {str(name): float(value) for name, value in found.items()}
-        made = Evaluation(step=self.step, values=self.place.from_first(values))
-        self.evaluations.append(made)
-        return made
+        evaluation = Evaluation(step=self.step, values=self.process.from_first(values))
+        self.evaluations.append(evaluation)
+        return evaluation
 
     def contents(self) -> Contents:
         """Return everything that a checkpoint must hold."""
-        whole = self.place.collected
+        whole = self.process.collected
         training = {f"optimiser:{k}": v for k, v in whole(self.optimisers.state()).items()}
         if self.average is not None:
             training |= {f"average:{k}": v for k, v in whole(self.average.state()).items()}
-        states = self.place.all_states(randomness.states(self.streams))
+        states = self.process.all_states(randomness.states(self.streams))
         training |= {f"random:{name}": state for name, state in states.items()}
         epoch, place = divmod(self.batch, len(self.feed))
         state = {
@@ -148,7 +148,7 @@ class Session:
     @torch.no_grad()
     def restore(self, contents: Contents) -> list[str]:
         """Go on from a checkpoint; return what cannot be as it was."""
-        state, like = contents.state, self.place.like
+        state, like = contents.state, self.process.like
         batch = int(state["epoch"]) * len(self.feed) + int(state["place"])
         self.step, rest = divmod(batch, self.config.accumulate)
         if rest or self.step != state["step"]:
@@ -180,25 +180,25 @@ class Session:
         objective = Objective(self.decoder, config.label_smoothing, choice.precision)
         rows = config.compute.micro_rows
         if choice.compiled or self.device.type != "cpu":
-            wrapped, exchange = self.place.wrap(objective)
+            wrapped, exchange = self.process.wrap(objective)
             wrapped = _compiled(wrapped) if choice.compiled else wrapped
-            return Single(wrapped, micro_rows=rows, ranks=self.place.ranks, exchange=exchange)
-        if self.place.ranks == 1:
+            return Single(wrapped, micro_rows=rows, ranks=self.process.ranks, exchange=exchange)
+        if self.process.ranks == 1:
             return Lanes(objective, self.streams, micro_rows=rows)
         draw_from(self.decoder, self.streams[0])
-        wrapped, exchange = self.place.wrap(objective)
-        return Single(wrapped, micro_rows=rows, ranks=self.place.ranks, exchange=exchange)
+        wrapped, exchange = self.process.wrap(objective)
+        return Single(wrapped, micro_rows=rows, ranks=self.process.ranks, exchange=exchange)
 
     def _clip(self) -> float:
         gradients = [p.grad for p in self.parameters.values() if p.grad is not None]
         total = torch.nn.utils.get_total_norm(gradients)
-        norm = float(self.place.whole({"norm": total})["norm"])
+        norm = float(self.process.whole({"norm": total})["norm"])
         if self.config.clip is not None and self.config.clip < norm < math.inf:
             torch._foreach_mul_(gradients, self.config.clip / norm)
         return norm
 
     def _restore_random(self, saved: dict[str, Tensor]) -> list[str]:
-        before = f"{self.place.rank}/"
+        before = f"{self.process.rank}/"
         mine = {
             name.removeprefix(before): state
             for name, state in saved.items()
@@ -210,9 +210,9 @@ class Session:
             return []
         # Other ranks or lanes than before: their dropout starts anew, from the step.
         for lane, stream in enumerate(self.streams):
-            fresh = Stream(self.config.seed, self.place.rank, lane, self.step)
+            fresh = Stream(self.config.seed, self.process.rank, lane, self.step)
             stream.restore(fresh.state())
-        return [f"random streams: {lanes} saved for rank {self.place.rank}, others begun anew"]
+        return [f"random streams: {lanes} saved for rank {self.process.rank}, others begun anew"]
 
 
 def new_decoder(config: TrainingConfig, initial: Mapping[str, Tensor] | None) -> Decoder:

@@ -197,12 +197,12 @@ class _Words:
 
     def joined(self, rows: np.ndarray, *, mean: bool = False) -> np.ndarray:
         """Return one row for each word: the sum, or the mean, of the rows of its tokens."""
-        made = np.zeros((len(self.words), rows.shape[1]))
-        np.add.at(made, list(self.owners), rows)
+        words = np.zeros((len(self.words), rows.shape[1]))
+        np.add.at(words, list(self.owners), rows)
         if mean:
             counts = np.bincount(self.owners, minlength=len(self.words))
-            made /= np.maximum(counts, 1)[:, None]
-        return made
+            words /= np.maximum(counts, 1)[:, None]
+        return words
 
 
 def _spans_of_text(tokenizer: Tokenizer, text: str) -> list[tuple[int, int]]:

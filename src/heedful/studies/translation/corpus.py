@@ -88,15 +88,15 @@ class StudyCorpus:
 
 def read_study_corpus(settings: StudySettings) -> StudyCorpus:
     """Read or write everything, and refuse sizes that the corpus does not have."""
-    made = _from_files(settings) if settings.corpus else _from_phrasebook(settings)
-    if len(made.train) < settings.sizes[-1]:
+    corpus = _from_files(settings) if settings.corpus else _from_phrasebook(settings)
+    if len(corpus.train) < settings.sizes[-1]:
         raise InputError(
             "sizes",
             f"ask for {settings.sizes[-1]:,} pairs",
-            expected=f"{made.name} has {len(made.train):,} to learn from",
-            way_out=f"use --sizes … {len(made.train)}",
+            expected=f"{corpus.name} has {len(corpus.train):,} to learn from",
+            way_out=f"use --sizes … {len(corpus.train)}",
         )
-    return made
+    return corpus
 
 
 def _from_phrasebook(settings: StudySettings) -> StudyCorpus:
@@ -204,8 +204,8 @@ def _parted(corpus: Pairs, count: int, seed: int) -> tuple[Pairs, Pairs]:
 
 
 def _gathered(name: str, pairs: Pairs) -> TestSet:
-    found = references(pairs)
-    return TestSet(name=name, sources=found.sources, references=found.targets)
+    known = references(pairs)
+    return TestSet(name=name, sources=known.sources, references=known.targets)
 
 
 def _text(path: str) -> Documents:
@@ -265,10 +265,10 @@ def restoring_sequences(
         sources=tuple(jumbled(sentence, draw) for sentence in whole),
         targets=tuple(whole),
     )
-    made = pair_sequences(
+    sequences = pair_sequences(
         pairs, tokenizer.encode_batch, begin=marks.begin, between=marks.between, end=marks.end
     )
-    return made.without_longer(longest)
+    return sequences.without_longer(longest)
 
 
 def parted(sequences: Sequences, name: str) -> tuple[Sequences, Sequences]:

@@ -33,16 +33,16 @@ def unequal(
     model: PublicModel | None,
 ) -> tuple[str, ...]:
     """Say what is not equal between the arms."""
-    found = list(_here(settings, corpus, results))
-    found.append(
+    sentences = list(_here(settings, corpus, results))
+    sentences.append(
         f"The tokenizer of the arms trained here ({vocabulary:,} ids) was learned from all "
         f"{len(corpus.train):,} training pairs"
         + (" and the monolingual text" if corpus.has_text else "")
         + ": scratch at a small size reads with byte pairs that its own pairs could not give it."
     )
     if model is not None:
-        found += _elsewhere(settings, results, model)
-    return tuple(found)
+        sentences += _elsewhere(settings, results, model)
+    return tuple(sentences)
 
 
 def verdicts(

@@ -15,6 +15,7 @@ from heedful.files import write_atomic
 from heedful.model import DecoderConfig, parameter_count
 from heedful.model.weights.huggingface import read_json
 from heedful.studies.translation.translator import FILE, TranslationFormat
+from heedful.training.metrics import flat
 
 CARD = "MODEL_CARD.md"
 
@@ -156,12 +157,8 @@ def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
     yield from ("", f"## {title}", "", *lines)
 
 
-def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{name}.")
-        elif value is not None:
-            yield f"{before}{name}", value
+def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    return ((name, value) for name, value in flat(values) if value is not None)
 
 
 def _shown(value: Any) -> str:

@@ -184,7 +184,7 @@ def extremes(
     Among perfect ones the longer is the better; an arm that translated fewer sentences is left
     out where it has none.
     """
-    found = [
+    examples = [
         Example(
             source=source,
             references=known,
@@ -196,7 +196,7 @@ def extremes(
         for place, (source, known) in enumerate(zip(test.sources, test.references, strict=True))
         if place < len(translations[judged])
     ]
-    order = sorted(found, key=lambda example: (-example.chrf, -len(example.source)))
+    order = sorted(examples, key=lambda example: (-example.chrf, -len(example.source)))
     return tuple(order[:count]), tuple(reversed(order[-count:]))
 
 
@@ -319,8 +319,8 @@ def _documents(rows: Sequence[Sequence[int]], count: int) -> Int[np.ndarray, " w
 def _unit_rows(rows: Sequence[Sequence[int]], rarity: Float[np.ndarray, " words"]) -> csr_array:
     flat = np.fromiter((word for row in rows for word in row), np.int64)
     ends = np.cumsum([0, *map(len, rows)])
-    made = csr_array((rarity[flat], flat, ends), shape=(len(rows), len(rarity)))
-    made.sum_duplicates()
-    lengths = np.sqrt((made * made).sum(axis=1))
+    matrix = csr_array((rarity[flat], flat, ends), shape=(len(rows), len(rarity)))
+    matrix.sum_duplicates()
+    lengths = np.sqrt((matrix * matrix).sum(axis=1))
     lengths[lengths == 0] = 1.0
-    return csr_array(made / lengths[:, None])
+    return csr_array(matrix / lengths[:, None])

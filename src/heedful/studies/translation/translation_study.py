@@ -199,7 +199,7 @@ def _compared(
 ) -> list[Comparison]:
     """Test an arm against scratch, and `here` against scratch with as much time."""
     against = {HERE: (SCRATCH,), LONGER: (SCRATCH, HERE), ELSEWHERE: (SCRATCH,)}
-    found = []
+    comparisons = []
     for other in against.get(entry.arm, ()):
         rival = entries.get((other, entry.pairs))
         if rival is None:
@@ -209,7 +209,7 @@ def _compared(
         gain, p_value = paired_gain(
             one.on_test[:count], two.on_test[:count], test.references[:count]
         )
-        found.append(
+        comparisons.append(
             Comparison(
                 pairs=entry.pairs,
                 arm=one.arm,
@@ -221,7 +221,7 @@ def _compared(
                 minutes_against=two.minutes,
             )
         )
-    return found
+    return comparisons
 
 
 def _result(entry: _Entry, corpus: StudyCorpus, comparisons: Sequence[Comparison]) -> ArmResult:
@@ -295,8 +295,8 @@ def _alignment(entry: _Entry, test: TestSet) -> Alignment | None:
     if not chosen:
         return None
     translator = Translator.open(entry.run.folder)
-    found = [align(translator, one) for one in translator.translate(chosen)]
-    return max(found, key=lambda one: _crossings(one.links))
+    alignments = [align(translator, one) for one in translator.translate(chosen)]
+    return max(alignments, key=lambda one: _crossings(one.links))
 
 
 def _crossings(links: Sequence[int]) -> int:
