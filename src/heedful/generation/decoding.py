@@ -1,4 +1,8 @@
-"""The front door: continue prompts by any method, at once or token by token."""
+"""Continue prompts by any method, at once or token by token.
+
+Greedy decoding and sampling run many rows side by side. A row that has ended leaves the cache at
+once: a batch with one long text costs little more than that text.
+"""
 
 from __future__ import annotations
 

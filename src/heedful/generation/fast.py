@@ -33,7 +33,7 @@ from heedful.model.decoder import (
     run_blocks,
 )
 from heedful.model.masks import AttentionMask, attention_bias, attention_mask, position_ids
-from heedful.model.rotary import Rotation
+from heedful.model.rotary import Rotation, RotationTable
 from heedful.model.trace import TraceRecorder
 
 Precision = Literal["float32", "int8"]
@@ -71,6 +71,13 @@ class FastStep:
         self.norm = None if decoder.norm is None else _norm(decoder.norm, self.kernels)
         self.logits = product(decoder.head_weight, None, precision)
         self.columns = torch.arange(self.config.context, device=self.embedding.device)
+        # Looked up here rather than at every step: a step of a small model takes 0.2 ms.
+        scheme, dtype, device = self.config.positions, self.embedding.dtype, self.embedding.device
+        self._rotates = scheme.rotated_width(self.config.head_width) > 0
+        self._rotations: RotationTable | None = None
+        bias = attention_bias(self.config, 0, 1, dtype, device)
+        unmasked = bias is None and not self.kernels.needs_mask
+        self._unmasked = AttentionMask() if unmasked else None
 
     @torch.inference_mode()
     def __call__(
@@ -108,10 +115,20 @@ class FastStep:
     def _run(self, tokens: Tensor, positions: Tensor, mask: AttentionMask, cache: Cache) -> Tensor:
         scale, table = self.config.embedding_scale, self.position_table
         stream = embed_tokens(tokens, positions, self.embedding, scale, table)
-        rotation = self.decoder.rotation(positions.view(len(positions), -1), cache)
+        rotation = self._rotation(positions, cache) if self._rotates else None
         return run_blocks(self.blocks, self.norm, stream, mask, rotation, cache)
 
+    def _rotation(self, positions: Tensor, cache: Cache) -> Rotation | None:
+        positions, table = positions.view(len(positions), -1), self._rotations
+        if table is not None and cache.length + positions.shape[1] <= len(table.cosines):
+            return Rotation(positions, table)
+        rotation = self.decoder.rotation(positions, cache)
+        self._rotations = None if rotation is None else rotation.table
+        return rotation
+
     def _step_mask(self, tokens: Tensor, cache: Cache) -> AttentionMask:
+        if self._unmasked is not None:
+            return self._unmasked
         dtype, device = self.embedding.dtype, self.embedding.device
         if self.kernels.needs_mask:
             return attention_mask(self.config, tokens.unsqueeze(1), None, cache, dtype)

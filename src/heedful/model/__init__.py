@@ -1,4 +1,8 @@
-"""One decoder: config, blocks, cache, and weights in and out."""
+"""One decoder: config, equations, cache, trace, LoRA, cost, and weights in and out.
+
+It sees token ids, never text (only files bring a tokenizer along). It may use `positions`,
+`attention`, `tokenization` and the base modules; generation, training and studies use it.
+"""
 
 from heedful.errors import MissingPartError as _MissingPartError
 

@@ -8,7 +8,7 @@
     └── dropout       where, and how much
 
 Sizes are checked against one another when the config is made, so that a decoder that can be
-described can also be built. This module needs no torch.
+described can also be built.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Models from anywhere: a folder, a GGUF file, a llama2.c file, or a published name."""
+"""Weights in and out: models from a folder, a GGUF file, a llama2.c file, or a published name.
+
+`checkpoint` is a model in files, checked but not loaded; `families` has the names and settings of
+other programs; `huggingface`, `gguf` and `llama2c` are the formats; `published` fetches by name.
+"""
 
 from __future__ import annotations
 
