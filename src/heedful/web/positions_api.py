@@ -15,6 +15,7 @@ from pydantic import Field
 from heedful.attention import attend, causal, permutation_equivariance
 from heedful.errors import InputError
 from heedful.positions import SCHEMES, SchemeKind, positions_study, sinusoidal
+from heedful.positions.schemes import RotaryScheme
 from heedful.web.answers import Desk, Question, packed
 
 MOST_LENGTH, MOST_WIDTH, MOST_WORDS = 1024, 256, 12
@@ -37,8 +38,8 @@ FORMULAS = {
 ENCODINGS = [
     {
         "name": kind,
-        "label": LABELS.get(kind, kind),
-        "formula": FORMULAS.get(kind, ""),
+        "label": LABELS.get(kind, kind.replace("_", " ")),
+        "formula": FORMULAS.get("rotary" if issubclass(scheme, RotaryScheme) else kind, ""),
         "has_base": "base" in scheme.model_fields,
     }
     for kind, scheme in SCHEMES.items()
