@@ -50,7 +50,7 @@ def test_a_record_becomes_json_whatever_it_holds() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        InputError("keys", "is empty", expected="a key", way_out="add one"),
+        InputError("keys", "is empty", expected="a key", hint="add one"),
         FormulaError("sheet", "typo", line=3, column=7),
         ConfigError("width", "is odd"),
         MissingPartError.of("serve", "fastapi", "web"),
@@ -67,6 +67,6 @@ def test_an_error_survives_the_way_between_processes(error: HeedfulError) -> Non
 
 
 def test_an_error_says_where_what_expected_and_the_way_out() -> None:
-    error = InputError("--of", "key 9 does not exist", expected="0 to 3", way_out="use 3")
+    error = InputError("--of", "key 9 does not exist", expected="0 to 3", hint="use 3")
 
     assert str(error) == "--of: key 9 does not exist; 0 to 3; use 3"

@@ -39,7 +39,7 @@ def real(name: str, value: Any, *, rank: int | None = None) -> Array:
             name,
             f"dtype {array.dtype} is not a real number type",
             expected="float or integer numbers were expected",
-            way_out="convert it, for instance with .astype(float)",
+            hint="convert it, for instance with .astype(float)",
         )
     if rank is not None and array.ndim != rank:
         hints = {1: "give one row of numbers", 2: "give one row of numbers a key"}
@@ -47,7 +47,7 @@ def real(name: str, value: Any, *, rank: int | None = None) -> Array:
             name,
             f"has shape {tuple(array.shape)} ({array.ndim} axes)",
             expected=f"{rank} {'axis was' if rank == 1 else 'axes were'} expected",
-            way_out=hints.get(rank, ""),
+            hint=hints.get(rank, ""),
         )
     if 0 in array.shape:
         raise InputError(
@@ -61,7 +61,7 @@ def real(name: str, value: Any, *, rank: int | None = None) -> Array:
             name,
             f"entry {place} is {entry}",
             expected="finite numbers were expected",
-            way_out="remove or replace it; Heedful never guesses",
+            hint="remove or replace it; Heedful never guesses",
         )
     return array
 

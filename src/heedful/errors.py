@@ -7,7 +7,7 @@
     │   └── MissingPartError     an optional part is not installed                  2
     └── RunError                 the work itself failed                             3
 
-Every message is one line: `where: what is wrong (value found); what was expected; the way out`.
+Every message is one line: `where: what is wrong (value found); what was expected; a hint`.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ class HeedfulError(Exception):
 
     exit_code = 3
 
-    def __init__(self, where: str, problem: str, *, expected: str = "", way_out: str = "") -> None:
+    def __init__(self, where: str, problem: str, *, expected: str = "", hint: str = "") -> None:
         self.where = where
         self.problem = problem
         self.expected = expected
-        self.way_out = way_out
-        parts = [part for part in (problem, expected, way_out) if part]
+        self.hint = hint
+        parts = [part for part in (problem, expected, hint) if part]
         super().__init__(f"{where}: " + "; ".join(parts))
 
     def at(self, where: str) -> Self:
         """Return the same error at another place, such as a flag or a line of a file."""
-        return type(self)(where, self.problem, expected=self.expected, way_out=self.way_out)
+        return type(self)(where, self.problem, expected=self.expected, hint=self.hint)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Errors travel between worker processes; the default would pass only the message.
@@ -56,7 +56,7 @@ class FormulaError(InputError):
         problem: str,
         *,
         expected: str = "",
-        way_out: str = "",
+        hint: str = "",
         line: int | None = None,
         column: int | None = None,
         field: tuple[str | int, ...] = (),
@@ -66,7 +66,7 @@ class FormulaError(InputError):
         self.column = column
         place = where if line is None else f"{where}:{line}"
         place = place if column is None else f"{place}:{column}"
-        super().__init__(place, problem, expected=expected, way_out=way_out)
+        super().__init__(place, problem, expected=expected, hint=hint)
 
 
 class ConfigError(InputError):
@@ -82,7 +82,7 @@ class MissingPartError(InputError):
         return cls(
             where,
             f"this needs the package `{package}`, which is not installed",
-            way_out=f"install it with: pip install 'heedful[{extra}]'",
+            hint=f"install it with: pip install 'heedful[{extra}]'",
         )
 
 
@@ -95,6 +95,6 @@ class RunError(HeedfulError):
 def _rebuild(kind: type[HeedfulError], state: dict[str, object]) -> HeedfulError:
     error = kind.__new__(kind)
     error.__dict__.update(state)
-    parts = [str(state[key]) for key in ("problem", "expected", "way_out") if state[key]]
+    parts = [str(state[key]) for key in ("problem", "expected", "hint") if state[key]]
     error.args = (f"{state['where']}: " + "; ".join(parts),)
     return error

@@ -189,7 +189,7 @@ def download(file: RemoteFile, folder: Path, progress: Progress | None = None) -
             str(folder),
             f"has {free:,} bytes left",
             expected=f"up to {file.most_bytes:,} may be needed",
-            way_out="free some space, or choose another folder with --to",
+            hint="free some space, or choose another folder with --to",
         )
     what = "it" if file.member is None else f"its {file.member}"
     _resume(file, part, f"put {what} at {path}", progress)
@@ -203,7 +203,7 @@ def download(file: RemoteFile, folder: Path, progress: Progress | None = None) -
             raise RunError(
                 file.address,
                 f"gave {error}",
-                way_out="nothing was kept; try again, or fetch the file from another place",
+                hint="nothing was kept; try again, or fetch the file from another place",
             ) from None
     checksum = file.checksum_of(content)
     if checksum != file.checksum:
@@ -214,7 +214,7 @@ def download(file: RemoteFile, folder: Path, progress: Progress | None = None) -
             file.address,
             f"gave a file with the checksum {checksum}",
             expected=f"{file.checksum} was expected",
-            way_out="nothing was kept; try again, or fetch the file from another place",
+            hint="nothing was kept; try again, or fetch the file from another place",
         )
     fsync_path(content)
     content.replace(path)
@@ -276,7 +276,7 @@ def _resume(file: RemoteFile, part: Path, by_hand: str, progress: Progress | Non
             file.address,
             f"cannot be reached ({' '.join(reason.split())})",
             expected="this needs a network",
-            way_out=f"or fetch it on a machine that is online, and {by_hand}",
+            hint=f"or fetch it on a machine that is online, and {by_hand}",
         ) from None
     except (http.client.HTTPException, TimeoutError, ConnectionError) as error:
         raise _failed(
@@ -296,7 +296,7 @@ def _copy(
                 file.address,
                 f"is larger than {file.most_bytes:,} bytes",
                 expected="the file that was published was expected",
-                way_out="fetch it from another place",
+                hint="fetch it from another place",
             )
         target.write(chunk)
         if progress is not None and total:
@@ -340,7 +340,7 @@ def _failed(file: RemoteFile, part: Path, reason: str) -> RunError:
     return RunError(
         file.address,
         reason,
-        way_out=f"try again; {kept:,} bytes are kept in {part.name} and will not be fetched twice"
+        hint=f"try again; {kept:,} bytes are kept in {part.name} and will not be fetched twice"
         if kept
         else "try again later",
     )

@@ -50,8 +50,8 @@ def _as_config_error(kind: type[Settings], error: ValidationError) -> ConfigErro
     if first["type"] == "extra_forbidden":
         problem = "is no setting of this model" if kind.table is None else "is no setting"
         alike = get_close_matches(str(first["loc"][-1]), kind.model_fields, 1)
-        way_out = f"did you mean {alike[0]}?" if alike else "check its spelling"
-        return ConfigError(where, problem, way_out=way_out)
+        hint = f"did you mean {alike[0]}?" if alike else "check its spelling"
+        return ConfigError(where, problem, hint=hint)
     if first["type"] == "missing":
         return ConfigError(where, "is missing", expected="it has no default")
     problem = f"{first['msg'][:1].lower()}{first['msg'][1:]}"

@@ -375,7 +375,7 @@ class _Child:
             raise StartError(
                 "workers",
                 f"a child process ended before its first task ({reason})",
-                way_out="run heed doctor to see what is installed",
+                hint="run heed doctor to see what is installed",
             )
         seconds = time.monotonic() - self._began
         if self.job is not None:

@@ -84,7 +84,7 @@ def add_positions(X: Any, table: Any) -> Array:
             "table",
             f"has shape {tuple(table.shape)}",
             expected=f"{X.shape[1]} columns and at least {X.shape[0]} rows were expected",
-            way_out="give a longer or wider table of positions",
+            hint="give a longer or wider table of positions",
         )
     return X + table[: X.shape[0], :]
 
@@ -336,7 +336,7 @@ class _Runner:
                 "layer",
                 f"failed on an input of shape {X.shape} ({type(error).__name__}: {error})",
                 expected="a layer that takes this shape was expected",
-                way_out="set length and width, or give an example of its input",
+                hint="set length and width, or give an example of its input",
             ) from error
         output = output if is_array_api_obj(output) else np.asarray(output)
         if not self.law.fits(X.shape, tuple(output.shape)):
@@ -353,7 +353,7 @@ class _Runner:
                 "layer",
                 "gave two different outputs for one input",
                 expected="a function of its input alone was expected",
-                way_out="switch off dropout and other randomness, for instance with .eval()",
+                hint="switch off dropout and other randomness, for instance with .eval()",
             )
 
     def compare(self, X: Any, order: Permutation, output: Any) -> tuple[float, float, Any, Any]:

@@ -83,7 +83,7 @@ def orthonormal(n: int, d: int | None = None) -> Float[np.ndarray, "n d"]:
             "--n",
             f"{n} keys cannot all be perpendicular in {d} dimensions",
             expected=f"n ≤ d was expected for orthonormal keys (n={n}, d={d})",
-            way_out=f"use --d {n} or more, or --keys sphere",
+            hint=f"use --d {n} or more, or --keys sphere",
         )
     return np.eye(n, d)
 
@@ -124,7 +124,7 @@ def simplex(n: int, d: int | None = None) -> Float[np.ndarray, "n d"]:
             "--n",
             f"{n} keys cannot be equally far apart in {d} dimensions",
             expected=f"2 ≤ n ≤ d + 1 was expected for a simplex (n={n}, d={d})",
-            way_out=f"use --d {max(n - 1, 1)} or more",
+            hint=f"use --d {max(n - 1, 1)} or more",
         )
     centred = np.eye(n) - 1.0 / n
     # Rows of `centred` span n − 1 dimensions; the SVD gives coordinates in exactly those.
@@ -187,7 +187,7 @@ def keys_from(keys: Any, n: int | None = None, d: int | None = None, seed: int =
                 name,
                 f"is {value}, but the keys are given as rows",
                 expected="the rows decide how many keys there are",
-                way_out=f"leave {name} out, or use a standard set",
+                hint=f"leave {name} out, or use a standard set",
             )
     return float64("keys", keys)
 

@@ -86,7 +86,7 @@ def attend(
             "queries",
             f"has dimension {queries.shape[-1]}",
             expected=f"the keys have dimension {keys.shape[-1]}",
-            way_out="give queries and keys of one dimension",
+            hint="give queries and keys of one dimension",
         )
     if values is not None:
         values = float64("values", values)
@@ -164,7 +164,7 @@ def wanted_weights(name: str, value: Any, n: int) -> Float[np.ndarray, " n"]:
             name,
             f"sum to {total:.10g}",
             expected="a sum of 1 was expected",
-            way_out=f"divide them by {total:.10g}" if total > 0 else "give some key a weight",
+            hint=f"divide them by {total:.10g}" if total > 0 else "give some key a weight",
         )
     return np.asarray(weights)
 
@@ -189,7 +189,7 @@ def _read(
             "queries",
             "k·q overflows float64",
             expected="products below 1.8e308 were expected",
-            way_out="scale the queries or the keys down",
+            hint="scale the queries or the keys down",
         )
     if mask is not None:
         mask = xp.broadcast_to(mask, logits.shape)

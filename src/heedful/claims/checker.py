@@ -395,7 +395,7 @@ def _no_scheduler(address: str, reason: str) -> InputError:
         "--cluster",
         f"no scheduler answers at {address!r} ({reason})",
         expected="an address such as tcp://127.0.0.1:8786",
-        way_out="start one with: dask scheduler",
+        hint="start one with: dask scheduler",
     )
 
 
@@ -406,5 +406,5 @@ def _wait_for_cluster(client: Any, address: str) -> None:
         raise InputError(
             "--cluster",
             f"the scheduler at {address} has no worker after {CLUSTER_WORKER_SECONDS} s",
-            way_out=f"start one with: dask worker {address}",
+            hint=f"start one with: dask worker {address}",
         ) from None

@@ -279,7 +279,7 @@ def _domain(name: str, spec: Any) -> Domain:
         return domain_of(name, spec)
     except FormulaError as error:
         raise field_error(
-            ("where", name), error.problem, expected=error.expected, way_out=error.way_out
+            ("where", name), error.problem, expected=error.expected, hint=error.hint
         ) from None
 
 
@@ -319,7 +319,7 @@ def _check(compiled: CompiledClaim) -> None:
             ("keys",),
             f"{str(claim.keys)[:60]!r} is not known",
             expected=f"one of {', '.join(KEY_FAMILIES)}, or rows of numbers",
-            way_out=nearest(str(claim.keys), KEY_FAMILIES),
+            hint=nearest(str(claim.keys), KEY_FAMILIES),
         )
     taken = sorted(set(claim.where) & TAKEN) if claim.keys is not None else []
     if taken:

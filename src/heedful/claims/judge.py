@@ -101,7 +101,7 @@ def _named(error: FormulaError, claim: Claim) -> FormulaError:
         f"{claim.id}.{field_text(error.field)}",
         error.problem,
         expected=error.expected,
-        way_out=error.way_out,
+        hint=error.hint,
         column=error.column,
         field=error.field,
     )

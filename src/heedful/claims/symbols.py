@@ -200,7 +200,7 @@ def size_of(text: str, sizes: Mapping[str, int]) -> int:
             "where",
             f"the size {found[2]!r} is not declared",
             expected=f"one of {', '.join(sorted(sizes)) or 'none'}",
-            way_out=f"declare it, for instance where = {{ {found[2]} = [2, 3] }}",
+            hint=f"declare it, for instance where = {{ {found[2]} = [2, 3] }}",
         )
     return factor * int(sizes[found[2]])
 

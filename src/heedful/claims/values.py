@@ -31,9 +31,9 @@ class NoValueError(FormulaError):
     """A formula that has no value for these very numbers, such as 1/x for x = 0."""
 
 
-def refusal(problem: str, expected: str = "", way_out: str = "") -> FormulaError:
+def refusal(problem: str, expected: str = "", hint: str = "") -> FormulaError:
     """Return the error of a part of a formula; the evaluator says where the part stands."""
-    return FormulaError("formula", problem, expected=expected, way_out=way_out)
+    return FormulaError("formula", problem, expected=expected, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,7 +192,7 @@ def _factors(compiled: CompiledClaim, world: World) -> list[Any]:
                 ("covariance", member),
                 f"{show(tree)} is a number",
                 expected=f"a symmetric {d} x {d} matrix",
-                way_out="write the outer product with a transpose: mu_a mu_a^T",
+                hint="write the outer product with a transpose: mu_a mu_a^T",
             )
         factors.append(_factor(covariance, d, member))
     return factors

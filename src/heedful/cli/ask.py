@@ -43,7 +43,7 @@ def ask(
 
 def _questions(given: tuple[str, ...], file: Path | None) -> list[str]:
     if given and file is not None:
-        raise InputError("--file", "was given together with a question", way_out="use one of them")
+        raise InputError("--file", "was given together with a question", hint="use one of them")
     if given:
         return list(given)
     if file is not None:
@@ -54,7 +54,7 @@ def _questions(given: tuple[str, ...], file: Path | None) -> list[str]:
         raise InputError(
             "question",
             "is missing",
-            way_out='for instance: heed ask study-knowledge "Where was Alda Macalworth born?"',
+            hint='for instance: heed ask study-knowledge "Where was Alda Macalworth born?"',
         )
     else:
         questions = [line for line in _standard_input().split("\n") if line.strip()]

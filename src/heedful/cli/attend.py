@@ -95,7 +95,7 @@ def _queries(keys: Any, query: list[str] | None, toward: str | None, beta: float
             "--query",
             "no query was given" if query is None else "was given together with --toward",
             expected="either --query or --toward was expected",
-            way_out="for instance --toward 0+1 --beta 6",
+            hint="for instance --toward 0+1 --beta 6",
         )
     if toward is not None:
         return combined(keys, toward, number_of("--beta", beta), "--toward")

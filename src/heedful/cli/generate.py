@@ -92,18 +92,18 @@ class ChoiceFlags:
                 "--beams",
                 f"was given together with --{other}",
                 expected="a search draws nothing at random",
-                way_out="use one of the two",
+                hint="use one of the two",
             )
         searching = self.beams is not None
         drawn = drawing is not None
-        for name, value, used, problem, way_out in (
+        for name, value, used, problem, hint in (
             ("--length-penalty", self.length_penalty, searching, "there is no search", "--beams 4"),
             ("--seed", self.seed, drawn, "nothing is drawn at random", "--temperature 1"),
             ("--nbest", self.nbest, searching or drawn, "the likeliest token is always one",
              "--beams 4, or --temperature 1"),
         ):  # fmt: skip
             if value is not None and not used:
-                raise InputError(name, f"is {value}, but {problem}", way_out=f"add {way_out}")
+                raise InputError(name, f"is {value}, but {problem}", hint=f"add {hint}")
 
 
 DEFAULT_CHOICE = ChoiceFlags()
@@ -141,7 +141,7 @@ def generate(
         heed generate my-model/ "Once" --beams 4 --nbest 4 --scores
     """
     if not prompts:
-        raise InputError("prompt", "is missing", way_out='for instance: heed generate MODEL "Once"')
+        raise InputError("prompt", "is missing", hint='for instance: heed generate MODEL "Once"')
     checkpoint = source.open(model)
     from heedful.generation import Stops
     from heedful.views.models import generation_blocks, running_text
@@ -189,7 +189,7 @@ def _encoded(checkpoint: Checkpoint, prompts: tuple[str, ...]) -> tuple[Tokenize
             str(checkpoint.path),
             "has no tokenizer beside its weights",
             expected="text is turned into ids by the model's own tokenizer",
-            way_out="put its tokenizer.json into the folder, or give --tokenizer for llama2.c",
+            hint="put its tokenizer.json into the folder, or give --tokenizer for llama2.c",
         )
     begin = [] if tokenizer.begin is None else [tokenizer.begin]
     rows = [begin + tokenizer.encode(prompt) for prompt in prompts]
@@ -204,7 +204,7 @@ def _encoded(checkpoint: Checkpoint, prompts: tuple[str, ...]) -> tuple[Tokenize
                 where,
                 f"has {len(row)} tokens",
                 expected=f"the context of this model is {checkpoint.config.context}",
-                way_out="shorten it",
+                hint="shorten it",
             )
     return tokenizer, rows
 
@@ -297,11 +297,11 @@ def _check_stream(prompts: int, choice: ChoiceFlags, records: bool) -> None:
                 "--stream",
                 f"was given together with {reason}",
                 expected="one text can be printed while it is made",
-                way_out="leave --stream out",
+                hint="leave --stream out",
             )
 
 
 def _in_words_of_flags(error: ConfigError) -> InputError:
     field = error.where.rpartition(".")[2]
     flag = "--" + {"samples": "nbest"}.get(field, field).replace("_", "-")
-    return InputError(flag, error.problem, expected=error.expected, way_out=error.way_out)
+    return InputError(flag, error.problem, expected=error.expected, hint=error.hint)

@@ -53,7 +53,7 @@ class KeysFlags:
                     flag,
                     f"is {value}, but the keys come from {self.keys}",
                     expected="the file decides how many keys there are",
-                    way_out=f"leave {flag} out, or use a standard set",
+                    hint=f"leave {flag} out, or use a standard set",
                 )
         return matrix("--keys", read_array(self.keys, "--keys"))
 
@@ -106,7 +106,7 @@ class NoiseFlags:
                     flag,
                     "was given together with --covariances",
                     expected="full covariances already say everything",
-                    way_out="leave one of them out",
+                    hint="leave one of them out",
                 )
         assert self.covariances is not None
         stack = numpy64("--covariances", read_array(self.covariances, "--covariances"))

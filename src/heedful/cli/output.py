@@ -50,13 +50,13 @@ def check_figure_path(figure: Path | None) -> None:
             "--figure",
             f"{figure.name!r} ends in {figure.suffix or 'nothing'}",
             expected=f"one of {', '.join(FIGURE_KINDS)} was expected",
-            way_out=f"try --figure {figure.with_suffix('.svg')}",
+            hint=f"try --figure {figure.with_suffix('.svg')}",
         )
     if not figure.resolve().parent.is_dir():
         raise InputError(
             "--figure",
             f"the folder {figure.resolve().parent} does not exist",
-            way_out="make it first, or choose another path",
+            hint="make it first, or choose another path",
         )
 
 
@@ -72,5 +72,5 @@ def draw(record: AnyRecord, figure: Path | None, figure_of: Callable[[AnyRecord]
         raise RunError(
             "--figure",
             f"{figure} cannot be written ({error.strerror or error})",
-            way_out="choose another path",
+            hint="choose another path",
         ) from None

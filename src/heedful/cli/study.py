@@ -126,13 +126,13 @@ def _check_knowledge(
             missing,
             f"is missing beside {given[0]}",
             expected="the three files belong together",
-            way_out="give all of them, or none for the embedded biographies",
+            hint="give all of them, or none for the embedded biographies",
         )
     for name, value in (("--minutes", minutes), ("--steps", steps), ("--seeds", seeds)):
         if value is not None and not 0 < value <= 10_000_000:
             raise InputError(name, f"is {value}", expected="a positive number was expected")
     if minutes is not None and steps is not None:
-        raise InputError("--minutes", "was given together with --steps", way_out="use one of them")
+        raise InputError("--minutes", "was given together with --steps", hint="use one of them")
     if not 0.0 <= error_rate < 1.0:
         raise InputError("--error-rate", f"is {error_rate}", expected="a share from 0 to below 1")
     if not 0 <= seed < 2**31:
@@ -149,7 +149,7 @@ def _write_page(record: KnowledgeStudy, output: Path) -> None:
         write_report(output, [part_of(section, record)])
     except OSError as error:
         raise RunError(
-            str(output), f"could not be written ({error.strerror})", way_out="make room"
+            str(output), f"could not be written ({error.strerror})", hint="make room"
         ) from None
 
 

@@ -133,7 +133,7 @@ def keep_study(record: TranslationStudy, output: Path) -> None:
         write_report(output, [part_of(section, record)])
     except OSError as error:
         raise RunError(
-            str(output), f"could not be written ({error.strerror})", way_out="make room"
+            str(output), f"could not be written ({error.strerror})", hint="make room"
         ) from None
 
 

@@ -169,7 +169,7 @@ def resume(
         raise InputError(
             str(run),
             "does not say where its data comes from: a study or a program began it",
-            way_out="start that again",
+            hint="start that again",
         )
     made = prepare(settings)
     with meter("starting") as show_progress:

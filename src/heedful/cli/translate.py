@@ -165,7 +165,7 @@ class _LineWriter:
         self.number += 1
         where = f"line {self.number}"
         if one.problem and self.strict:
-            raise InputError(where, one.problem, way_out="leave --strict out to get an empty line")
+            raise InputError(where, one.problem, hint="leave --strict out to get an empty line")
         if one.problem:
             print(f"{where}: {one.problem}; its translation is left empty", file=sys.stderr)
         elif one.hypotheses and not one.hypotheses[0].finished:
@@ -199,16 +199,16 @@ def _check(
     texts: tuple[str, ...], file: Path | None, output: Path | None, figure: Path | None
 ) -> None:
     if texts and file is not None:
-        raise InputError("--file", "was given together with texts", way_out="use one of the two")
+        raise InputError("--file", "was given together with texts", hint="use one of the two")
     if texts and output is not None:
         raise InputError(
-            "--output", "was given together with texts", way_out="give --file, or standard input"
+            "--output", "was given together with texts", hint="give --file, or standard input"
         )
     if figure is not None and not texts:
-        raise InputError("--figure", "needs a text to draw", way_out="give the text itself")
+        raise InputError("--figure", "needs a text to draw", hint="give the text itself")
     check_figure_path(figure)
     if file is not None and not file.is_file():
-        raise InputError(str(file), "there is no such file", way_out="check the path")
+        raise InputError(str(file), "there is no such file", hint="check the path")
     if output is not None and (output.is_dir() or not output.resolve().parent.is_dir()):
         raise InputError("--output", f"{output} cannot be written", expected="a file in a folder")
 

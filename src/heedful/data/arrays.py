@@ -60,7 +60,7 @@ def _check_file(path: Path, name: str) -> None:
             name,
             f"there is no file {str(path)!r}",
             expected="a file with numbers was expected",
-            way_out="check the path, or use a standard set such as orthonormal",
+            hint="check the path, or use a standard set such as orthonormal",
         )
     size = path.stat().st_size
     if size > MAX_BYTES:
@@ -191,7 +191,7 @@ def _choose(arrays: dict[str, Any], entry: str | None, *, source: str, name: str
             name,
             f"{source} holds {len(arrays)} arrays ({', '.join(sorted(arrays)[:8])})",
             expected=f"one called {wanted!r}, or exactly one, was expected",
-            way_out=f"name it: {source}:{next(iter(sorted(arrays)), 'NAME')}",
+            hint=f"name it: {source}:{next(iter(sorted(arrays)), 'NAME')}",
         )
     if entry not in arrays:
         raise InputError(

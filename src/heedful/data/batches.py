@@ -169,7 +169,7 @@ def _encoded(texts: Sequence[str], encode: Encode, marks: set[int], name: str) -
                 name,
                 f"text {number:,} holds the mark with the id {mark}",
                 expected="texts without the marks of the tokenizer were expected",
-                way_out="leave that text out, or choose marks that no text holds",
+                hint="leave that text out, or choose marks that no text holds",
             )
     return encoded
 
@@ -186,7 +186,7 @@ def _check_sequences(
             "sequences",
             f"number {int(lengths.argmin()) + 1} has {int(lengths.min())} tokens",
             expected="at least two: one to read and one to predict",
-            way_out="put a mark at the start or the end of every text",
+            hint="put a mark at the start or the end of every text",
         )
     if tokens.min() < 0 or tokens.max() > np.iinfo(np.int32).max:
         raise InputError("sequences", "hold ids below 0 or above 2³¹", expected="token ids")
@@ -302,7 +302,7 @@ def _check_fits(lengths: Int[np.ndarray, " sequences"], width: int) -> None:
             f"is {width}, but {too_long:,} of {len(lengths):,} sequences are longer "
             f"(up to {int(lengths.max()):,})",
             expected="every sequence fits in one row",
-            way_out="widen the rows, or first call `cut` or `without_longer` on the sequences",
+            hint="widen the rows, or first call `cut` or `without_longer` on the sequences",
         )
 
 
@@ -487,7 +487,7 @@ def bucketed(
             "columns",
             f"are {columns}, but a sequence has {int(steps.max()):,} tokens",
             expected="every sequence fits in a batch",
-            way_out="raise it, or first call `cut` or `without_longer` on the sequences",
+            hint="raise it, or first call `cut` or `without_longer` on the sequences",
         )
     # Among equals the order is random, so that a batch is not a stretch of the corpus.
     mixed = shuffled(len(sequences), seed, 0)

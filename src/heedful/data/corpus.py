@@ -153,7 +153,7 @@ class Pairs(Corpus):
             self.name,
             f"has no side called {language!r}",
             expected=f"its sides are {self.languages[0]!r} and {self.languages[1]!r}",
-            way_out="name the sides in the order of the file, for instance --languages en fr",
+            hint="name the sides in the order of the file, for instance --languages en fr",
         )
 
     def without_empty(self) -> Pairs:

@@ -116,6 +116,6 @@ def fetch_corpus(
         raise RunError(
             str(target),
             f"cannot be written ({error.strerror or error})",
-            way_out="free some space, or choose another folder with --to",
+            hint="free some space, or choose another folder with --to",
         ) from None
     return FetchedCorpus(name=name, title=corpus.title, licence=corpus.licence, files=tuple(files))

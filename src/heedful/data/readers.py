@@ -71,7 +71,7 @@ def read_corpus(path: Path, options: ReadOptions = AS_FOUND) -> Documents | Pair
         raise InputError(
             "source" if options.source else "languages",
             f"is for pairs, but {shown(corpus.name)} holds documents",
-            way_out="leave it out, or say what the file is with --format",
+            hint="leave it out, or say what the file is with --format",
         )
     return replace(corpus, notes=(reason, *corpus.notes)) if reason else corpus
 
@@ -160,7 +160,7 @@ def read_parallel(first: Path, second: Path, options: ReadOptions = AS_FOUND) ->
             files[0].name,
             f"has {counts[0]:,} lines, but {files[1].name} has {counts[1]:,}",
             expected="as many lines in the one as in the other",
-            way_out="find the missing line; Heedful never cuts one side to fit",
+            hint="find the missing line; Heedful never cuts one side to fit",
         )
     for file, count in zip(files, counts, strict=True):
         file.check_count(count)
@@ -189,13 +189,13 @@ def _wrong_columns(
             file.at(number),
             has,
             expected=f"{width} were expected, as in the first line",
-            way_out="columns are separated by one tab each; there is no quoting",
+            hint="columns are separated by one tab each; there is no quoting",
         )
     return InputError(
         file.at(number),
         has,
         expected=f"columns {columns[0]} and {columns[1]}, separated by tabs, were expected",
-        way_out="choose others with --columns, or read it with --format text",
+        hint="choose others with --columns, or read it with --format text",
     )
 
 
@@ -315,7 +315,7 @@ def _fields_of(entry: dict[str, Any], file: TextFile, number: int) -> tuple[str,
         file.at(number),
         f"has the fields {_listed(tuple(entry)[:8]) or 'none'}",
         expected="text, source and target, or two language codes were expected",
-        way_out="say which ones to read, for instance --fields fr en",
+        hint="say which ones to read, for instance --fields fr en",
     )
 
 

@@ -115,7 +115,7 @@ class TextFile:
         try:
             status = path.stat()
         except (OSError, ValueError):
-            raise InputError(self.name, "there is no such file", way_out="check the path") from None
+            raise InputError(self.name, "there is no such file", hint="check the path") from None
         if not stat.S_ISREG(status.st_mode):
             raise InputError(self.name, "is not a file", expected="a regular file was expected")
         if status.st_size > limits.total_bytes:
@@ -171,7 +171,7 @@ class TextFile:
                 self.name,
                 f"has more than {self.limits.texts:,} texts",
                 expected=f"at most {self.limits.texts:,} are read",
-                way_out="read a part of it, or raise --max-texts",
+                hint="read a part of it, or raise --max-texts",
             )
 
     def at(self, line: int) -> str:
@@ -223,7 +223,7 @@ class TextFile:
                 f"unpacks to more than {self.limits.ratio:g} times its size "
                 f"({self._text_bytes:,} bytes from {self._raw_bytes:,})",
                 expected="text was expected, which packs less well",
-                way_out="unpack it yourself, or raise --max-ratio",
+                hint="unpack it yourself, or raise --max-ratio",
             )
 
     def _blocks(self) -> Iterator[bytes]:
@@ -270,7 +270,7 @@ class TextFile:
                 self.at(number),
                 f"byte {place:,} (0x{line[error.start]:02x}) is not UTF-8",
                 expected="UTF-8 was expected",
-                way_out=_way_out_of(line, place),
+                hint=_way_out_of(line, place),
             ) from None
         if "\0" in decoded:
             place = offset + skipped + line.index(b"\0")
@@ -278,7 +278,7 @@ class TextFile:
                 self.at(number),
                 f"holds a NUL at byte {place:,}",
                 expected="plain text was expected",
-                way_out="is it text at all? UTF-16 must be converted to UTF-8 first",
+                hint="is it text at all? UTF-16 must be converted to UTF-8 first",
             )
         return decoded
 
@@ -289,7 +289,7 @@ class TextFile:
                     self.name,
                     f"is {kind}",
                     expected="text or gzip was expected",
-                    way_out="unpack it first",
+                    hint="unpack it first",
                 )
         if self.path.suffix == ".gz" and not self.packed:
             raise self._bad_gzip("it starts with other bytes")
@@ -299,7 +299,7 @@ class TextFile:
             self.name,
             f"has more than {self.limits.total_bytes:,} bytes ({size:,} so far)",
             expected=f"at most {self.limits.total_bytes:,} are read",
-            way_out="read a part of it, or raise --max-bytes",
+            hint="read a part of it, or raise --max-bytes",
         )
 
     def _too_long(self, number: int, size: int) -> InputError:
@@ -307,7 +307,7 @@ class TextFile:
             self.at(number),
             f"has {size:,} bytes or more",
             expected=f"at most {self.limits.line_bytes:,} a line are read",
-            way_out="is it text in lines? otherwise raise --max-line",
+            hint="is it text in lines? otherwise raise --max-line",
         )
 
     def _bad_gzip(self, reason: str) -> InputError:
@@ -315,7 +315,7 @@ class TextFile:
             self.name,
             f"is no whole gzip file ({reason})",
             expected="a complete .gz file was expected",
-            way_out="fetch it again",
+            hint="fetch it again",
         )
 
 

@@ -175,7 +175,7 @@ def _read_header(entry: _PoEntry, file: TextFile) -> str | None:
             file.name,
             f"its header says that it is written in {charset.group(1)}",
             expected="UTF-8 was expected",
-            way_out="convert it with msgconv -t UTF-8",
+            hint="convert it with msgconv -t UTF-8",
         )
     language = _LANGUAGE.search(header)
     return language.group(1).lower() if language else None
@@ -211,7 +211,7 @@ def read_tmx(path: Path, options: ReadOptions = AS_FOUND) -> Pairs:
             file.name,
             f"has no unit in both {chosen[0]!r} and {chosen[1]!r}",
             expected=f"its languages are {', '.join(sorted(memory.languages)[:8]) or 'none'}",
-            way_out="choose two with --languages",
+            hint="choose two with --languages",
         )
     sides = [[unit[language] for unit in both] for language in chosen]
     notes = ["codes inside segments are not part of the text"] if memory.coded else []
@@ -281,7 +281,7 @@ class _Memory:
         raise self._refused(
             "holds a DOCTYPE, which can define entities",
             expected="a TMX file without one was expected",
-            way_out="remove the <!DOCTYPE …> line",
+            hint="remove the <!DOCTYPE …> line",
         )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -343,10 +343,10 @@ class _Memory:
         self._moved = True
 
     def _refused(
-        self, problem: str, expected: str = "a TMX file was expected", way_out: str = ""
+        self, problem: str, expected: str = "a TMX file was expected", hint: str = ""
     ) -> InputError:
         line = max(self._parser.CurrentLineNumber, 1)
-        return InputError(self.file.at(line), problem, expected=expected, way_out=way_out)
+        return InputError(self.file.at(line), problem, expected=expected, hint=hint)
 
 
 def _code(language: str) -> str:
@@ -361,7 +361,7 @@ def _the_two(memory: _Memory, file: TextFile) -> tuple[str, str]:
             file.name,
             f"holds {len(languages)} languages ({', '.join(sorted(languages)[:8]) or 'none'})",
             expected="two were expected",
-            way_out="choose them, for instance --languages en fr",
+            hint="choose them, for instance --languages en fr",
         )
     first, second = languages
     return (second, first) if memory.source == second else (first, second)

@@ -106,7 +106,7 @@ def stream(
         raise _no_stream()
     if decoder.training:
         raise InputError(
-            "decoder", "is in training mode, where dropout is active", way_out="call decoder.eval()"
+            "decoder", "is in training mode, where dropout is active", hint="call decoder.eval()"
         )
     return steps(checked, method, _prepared(decoder, step))
 
@@ -142,7 +142,7 @@ def _collect(
 def _prepared(decoder: Decoder, step: FastStep | None) -> FastStep:
     if step is not None and step.decoder is not decoder:
         raise InputError(
-            "step", "was made from another decoder", way_out="use FastStep(decoder) of this one"
+            "step", "was made from another decoder", hint="use FastStep(decoder) of this one"
         )
     return FastStep(decoder) if step is None else step
 
@@ -162,7 +162,7 @@ def _no_stream() -> InputError:
     return InputError(
         "method",
         "beam search changes its mind until the end, so that it cannot be streamed",
-        way_out="stream greedy decoding or sampling",
+        hint="stream greedy decoding or sampling",
     )
 
 

@@ -90,7 +90,7 @@ class FastStep:
                 "tokens",
                 f"has no room after {already} tokens",
                 expected=f"the context of this model is {self.config.context}",
-                way_out="ask for fewer tokens",
+                hint="ask for fewer tokens",
             )
         positions = self.columns[already : already + 1]
         if cache.padding is not None:

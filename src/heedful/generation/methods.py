@@ -83,7 +83,7 @@ class Beams(Settings):
                 "Beams.nbest",
                 f"is {self.nbest}",
                 expected=f"at most one for each of the {self.beams} beams",
-                way_out=f"use {self.nbest} beams or more",
+                hint=f"use {self.nbest} beams or more",
             )
 
 
@@ -157,7 +157,7 @@ def log_probabilities(logits: Logits) -> Logits:
             "generation",
             "the model's logits are not finite",
             expected="numbers were expected",
-            way_out="check the weights with: heed model verify PATH",
+            hint="check the weights with: heed model verify PATH",
         )
     return own
 

@@ -42,7 +42,7 @@ class Prompts:
                 "tokens",
                 f"{stops.tokens} new tokens do not fit after a prompt of {longest}",
                 expected=f"the context of this model is {config.context}",
-                way_out=f"ask for at most {room}, or shorten the prompt",
+                hint=f"ask for at most {room}, or shorten the prompt",
             )
         limit = stops.tokens or min(DEFAULT_TOKENS, room)
         return cls(rows, (limit,) * len(rows), frozenset(stops.ends))
@@ -129,13 +129,13 @@ def _row(config: DecoderConfig, number: int, row: Any) -> tuple[int, ...]:
                 where,
                 f"holds the id {token}",
                 expected=f"ids 0 to {config.vocabulary - 1} were expected",
-                way_out="use the tokenizer that belongs to this model",
+                hint="use the tokenizer that belongs to this model",
             )
     if len(row) > config.context:
         raise InputError(
             where,
             f"has {len(row)} tokens",
             expected=f"the context of this model is {config.context}",
-            way_out="shorten the prompt",
+            hint="shorten the prompt",
         )
     return tuple(row)

@@ -80,7 +80,7 @@ class Cache:
                 "cache",
                 "was used while gradients are recorded",
                 expected="a cache holds numbers, and would cut the gradient in silence",
-                way_out="wrap the call in torch.inference_mode(), or leave the cache out",
+                hint="wrap the call in torch.inference_mode(), or leave the cache out",
             )
         if batch != self.batch:
             raise InputError(
@@ -91,7 +91,7 @@ class Cache:
                 "cache",
                 f"has room for {self.room} more tokens, not for {columns}",
                 expected=f"its capacity is {self.capacity}, of which {self.length} are filled",
-                way_out="make the cache larger, or shorten the text",
+                hint="make the cache larger, or shorten the text",
             )
         skipped = 0 if self.padding is None else int(self.padding.min())
         return self.length - skipped

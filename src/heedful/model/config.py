@@ -110,14 +110,14 @@ class DecoderConfig(Settings):
             raise ConfigError(
                 "model.width",
                 f"{self.width} cannot be split into {heads} heads",
-                way_out=f"use a width of {max(self.width // heads, 1) * heads}, another number "
+                hint=f"use a width of {max(self.width // heads, 1) * heads}, another number "
                 "of heads, or set attention.head_width",
             )
         if heads % kv_heads:
             raise ConfigError(
                 "model.attention.kv_heads",
                 f"{heads} heads cannot share {kv_heads} key-value heads evenly",
-                way_out="use a divisor of the number of heads",
+                hint="use a divisor of the number of heads",
             )
         self.positions.check(self.width, self.head_width)
 

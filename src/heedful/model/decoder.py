@@ -512,7 +512,7 @@ class Decoder(nn.Module):
                 "tokens",
                 f"has {time} tokens{read}",
                 expected=f"the context of this model is {self.config.context}",
-                way_out="shorten the text, or train a model with a longer context",
+                hint="shorten the text, or train a model with a longer context",
             )
 
     def _learns(self) -> bool:
@@ -525,5 +525,5 @@ def _unknown_token(tokens: Tensor, vocabulary: int) -> InputError:
         "tokens",
         f"holds the id {int(strange[0])}",
         expected=f"ids 0 to {vocabulary - 1} were expected",
-        way_out="use the tokenizer that belongs to this model",
+        hint="use the tokenizer that belongs to this model",
     )

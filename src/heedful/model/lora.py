@@ -107,7 +107,7 @@ def _check(decoder: Decoder, rank: int) -> None:
             "rank",
             f"is {rank}",
             expected=f"1 to {most}, the width of the model",
-            way_out="small ranks such as 8 or 16 are usual",
+            hint="small ranks such as 8 or 16 are usual",
         )
     if any(isinstance(getattr(part, name), LowRank) for part, name in _places(decoder)):
-        raise InputError("decoder", "has LoRA already", way_out="merge it first")
+        raise InputError("decoder", "has LoRA already", hint="merge it first")

@@ -136,7 +136,7 @@ def check_documents(tokens: Tensor, documents: Tensor, cache: Cache | None) -> N
             "documents",
             "were given together with a cache",
             expected="a cached row holds one sequence",
-            way_out="give each document a row of its own",
+            hint="give each document a row of its own",
         )
 
 

@@ -70,7 +70,7 @@ def learned(table: Any, positions: Any) -> Array:
             "positions",
             f"position {int(outside[0])} was never learned",
             expected=f"the table knows positions 0 to {table.shape[0] - 1}",
-            way_out="shorten the sequence, or use an encoding that is a formula",
+            hint="shorten the sequence, or use an encoding that is a formula",
         )
     xp = array_namespace(table)
     return xp.take(table, xp.asarray(places, device=device_of(table)), axis=0)
@@ -168,7 +168,7 @@ def even(name: str, value: Any) -> int:
             name,
             f"is {width}, which is odd",
             expected="an even width was expected: sine and cosine come in pairs",
-            way_out=f"use {width + 1}",
+            hint=f"use {width + 1}",
         )
     return width
 

@@ -570,7 +570,7 @@ def embedding_collisions(
             "length",
             f"{length} positions of width {width} are {length * width} entries",
             expected=f"at most {MOST_ENTRIES} were expected",
-            way_out="use a shorter length or a smaller width",
+            hint="use a shorter length or a smaller width",
         )
     # Every number of these formats is a float32, so rows are compared as float32 bytes.
     table = np.empty((length, width), dtype=np.float32)

@@ -86,7 +86,7 @@ class Sinusoidal(PositionScheme):
             raise ConfigError(
                 "model.positions",
                 f"sinusoidal positions come in pairs, and the width is {width}",
-                way_out="use an even width",
+                hint="use an even width",
             )
 
     def embedding_table(self, length: int, width: int) -> Float[np.ndarray, "t width"]:
@@ -116,7 +116,7 @@ class RotaryScheme(PositionScheme):
             raise ConfigError(
                 "model.positions",
                 f"rotary positions turn pairs, and a head has {head_width} dimensions",
-                way_out="use an even head_width",
+                hint="use an even head_width",
             )
 
     def rotated_width(self, head_width: int) -> int:
@@ -153,7 +153,7 @@ class PartialRotary(RotaryScheme):
             raise ConfigError(
                 "model.positions.share",
                 f"{self.share} of {head_width} dimensions is less than one pair",
-                way_out=f"use a share of at least {2 / head_width:.3g}, or wider heads",
+                hint=f"use a share of at least {2 / head_width:.3g}, or wider heads",
             )
 
     def rotated_width(self, head_width: int) -> int:

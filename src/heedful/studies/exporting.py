@@ -84,7 +84,7 @@ def _source(path: Path) -> tuple[Decoder, Tokenizer | None, TranslationFormat | 
         return trained_decoder(path), prepared.tokenizer, format_of(prepared)
     if not path.exists():
         raise InputError(
-            str(path), "there is no such run or model", way_out="list runs with: heed runs"
+            str(path), "there is no such run or model", hint="list runs with: heed runs"
         )
     opened = load(path)
     known = path.is_dir() and (path / FILE).is_file()

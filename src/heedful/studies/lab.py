@@ -241,7 +241,7 @@ def prepare_folder(output: Path) -> None:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            "--output", f"{output} cannot be made ({error.strerror})", way_out="choose another"
+            "--output", f"{output} cannot be made ({error.strerror})", hint="choose another"
         ) from None
 
 

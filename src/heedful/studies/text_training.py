@@ -84,7 +84,7 @@ class TextData(Settings):
                     raise ConfigError(f"data.{name}", f"do not belong to source = {self.source!r}")
         elif not self.files:
             raise ConfigError(
-                "data.files", "are none", way_out='write, for instance, files = ["train.tsv"]'
+                "data.files", "are none", hint='write, for instance, files = ["train.tsv"]'
             )
         grouped = self.source == "files" and self.split == "groups" and not self.held_out_files
         if self.test and not grouped:
@@ -92,7 +92,7 @@ class TextData(Settings):
                 "data.test",
                 f"is {self.test}",
                 expected='linked groups are kept for tests only from files with split = "groups"',
-                way_out="set it to 0, or divide the files by groups",
+                hint="set it to 0, or divide the files by groups",
             )
         if self.plain and self.tokenizer != "bpe":
             raise ConfigError(
@@ -189,7 +189,7 @@ def _too_few(corpus: Documents | Pairs, count: int, what: str, kept: int) -> Inp
         corpus.name,
         f"has {count:,} {what}",
         expected=f"more than the {kept:,} that are held out",
-        way_out="set data.held_out lower",
+        hint="set data.held_out lower",
     )
 
 

@@ -120,7 +120,7 @@ class Tokenizer:
             "text",
             f"holds {strange[0]!r}, which this tokenizer does not know",
             expected=f"it knows {len(known)} characters",
-            way_out="remove it, or use a tokenizer of bytes",
+            hint="remove it, or use a tokenizer of bytes",
         )
 
     @classmethod
@@ -205,7 +205,7 @@ def _check_marks(texts: Sequence[str], marks: Sequence[str]) -> None:
                     "texts",
                     f"number {number:,} holds the mark {mark!r}",
                     expected="marks that no text holds: they would be read as marks",
-                    way_out="choose other marks",
+                    hint="choose other marks",
                 )
 
 

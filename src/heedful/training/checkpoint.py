@@ -105,7 +105,7 @@ def save(folder: Path, contents: Contents, config: DecoderConfig) -> Path:
             str(final),
             f"could not be written ({error.strerror or error})",
             expected="the checkpoints before it are whole",
-            way_out="make room or repair the disk, then resume the run",
+            hint="make room or repair the disk, then resume the run",
         ) from None
     problem = damage(final)
     if problem is not None:
@@ -113,7 +113,7 @@ def save(folder: Path, contents: Contents, config: DecoderConfig) -> Path:
             str(final),
             f"does not read back as it was written ({problem})",
             expected="the checkpoints before it are kept",
-            way_out="check the disk, then resume the run",
+            hint="check the disk, then resume the run",
         )
     _remove_others(folder, step)
     return final

@@ -130,7 +130,7 @@ class TrainingConfig(Settings):
                 "schedule.warmup",
                 f"is {self.schedule.warmup}, of {self.steps} steps in all",
                 expected="fewer steps than the training has",
-                way_out=f"set it to {self.steps // 10}, or train longer",
+                hint=f"set it to {self.steps // 10}, or train longer",
             )
         _check_plain(self.data, "data")
 
@@ -180,7 +180,7 @@ def with_changes(values: dict[str, Any], changes: Sequence[str]) -> dict[str, An
                 "--set",
                 f"{change!r:.60} sets nothing",
                 expected="name=value was expected",
-                way_out="write, for instance, steps=100 or data.rows=8",
+                hint="write, for instance, steps=100 or data.rows=8",
             )
         try:
             setting = tomllib.loads(change)
@@ -202,7 +202,7 @@ def config_of(values: dict[str, Any]) -> TrainingConfig:
             "model",
             "is missing" if model is None else f"is {model!r:.60}",
             expected="a table [model] was expected",
-            way_out='write, for instance, [model] and preset = "tiny"',
+            hint='write, for instance, [model] and preset = "tiny"',
         )
     if "preset" in model:
         changes = {name: value for name, value in model.items() if name != "preset"}

@@ -211,14 +211,14 @@ def join(strategy: Strategy) -> SingleProcess:
                 "--strategy",
                 f"is single, but {os.environ['WORLD_SIZE']} processes were started",
                 expected="ddp or fsdp",
-                way_out="add --strategy ddp, or start one process",
+                hint="add --strategy ddp, or start one process",
             )
         return SingleProcess()
     if not launched:
         raise ConfigError(
             "--strategy",
             f"is {strategy}, but this process was not started by torchrun",
-            way_out="torchrun --nproc-per-node 2 -m heedful train … --strategy " + strategy,
+            hint="torchrun --nproc-per-node 2 -m heedful train … --strategy " + strategy,
         )
     try:
         return Distributed(strategy)

@@ -125,7 +125,7 @@ def check_feed(feed: Feed, model: DecoderConfig) -> str:
             "data",
             f"has rows of {shape[1]} tokens",
             expected=f"the context of the model is {model.context}",
-            way_out="make the rows shorter, or model.context longer",
+            hint="make the rows shorter, or model.context longer",
         )
     highest = int(max(arrays["tokens"].max(), arrays["targets"].max()))
     if highest >= model.vocabulary or arrays["tokens"].min() < 0:
@@ -133,7 +133,7 @@ def check_feed(feed: Feed, model: DecoderConfig) -> str:
             "data",
             f"holds the token id {highest}",
             expected=f"ids 0 to {model.vocabulary - 1} were expected",
-            way_out="set model.vocabulary to the size of the tokenizer",
+            hint="set model.vocabulary to the size of the tokenizer",
         )
     return fingerprint(first)
 

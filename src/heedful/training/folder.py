@@ -54,7 +54,7 @@ class RunFolder:
                 str(self.path),
                 "holds a run already",
                 expected="a new folder was expected",
-                way_out=f"go on with it: heed resume {self.path}; or choose another with --run",
+                hint=f"go on with it: heed resume {self.path}; or choose another with --run",
             )
         self._check_ours()
 
@@ -84,7 +84,7 @@ class RunFolder:
             raise InputError(
                 str(self.path),
                 f"is no run: it has no {name}",
-                way_out="start one with: heed train CONFIG.toml --run FOLDER",
+                hint="start one with: heed train CONFIG.toml --run FOLDER",
             ) from None
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(str(path), f"cannot be read ({str(error)[:100]})") from None
@@ -102,7 +102,7 @@ class RunFolder:
             raise InputError(
                 str(self.path),
                 f"is no run: its {CONFIG} describes no training",
-                way_out=f"go on with the run around it: {inside}" if is_run else "",
+                hint=f"go on with the run around it: {inside}" if is_run else "",
             )
         return settings
 
@@ -120,7 +120,7 @@ class RunFolder:
                     f"data: {name}",
                     f"is {data.get(name, 'missing')!s:.20}",
                     expected=f"{old.get(name, 'nothing')!s:.20}, as when the run began",
-                    way_out="resume with the data and config with which the run began",
+                    hint="resume with the data and config with which the run began",
                 )
         return before
 
@@ -134,7 +134,7 @@ class RunFolder:
                 str(self.path),
                 f"has {free / 1e6:,.0f} MB of free disk",
                 expected=f"{needed / 1e6:,.0f} MB for three checkpoints",
-                way_out="make room, or choose another folder with --run",
+                hint="make room, or choose another folder with --run",
             )
 
     def _check_ours(self) -> None:
@@ -149,7 +149,7 @@ class RunFolder:
                 str(self.path),
                 "holds other files",
                 expected="a new or empty folder was expected",
-                way_out="choose another folder with --run",
+                hint="choose another folder with --run",
             )
 
     def _ours(self) -> bool:
@@ -237,7 +237,7 @@ class RunLock:
             str(self.path.parent),
             f"is in use by process {holder}",
             expected="one run at a time in a folder",
-            way_out="wait for it, stop it, or choose another folder with --run",
+            hint="wait for it, stop it, or choose another folder with --run",
         )
 
 

@@ -143,7 +143,7 @@ def _run(
             str(error.filename or run.path),
             f"could not be used ({error.strerror or error})",
             expected="the checkpoints before it are whole",
-            way_out="repair that, then resume the run",
+            hint="repair that, then resume the run",
         ) from None
     except RuntimeError as error:
         if process.ranks == 1 or isinstance(error, HeedfulError):
@@ -152,7 +152,7 @@ def _run(
         raise RunError(
             f"rank {process.rank}",
             f"lost the other processes ({reason})",
-            way_out="resume the run",
+            hint="resume the run",
         ) from None
 
 
@@ -185,7 +185,7 @@ class _Training:
             raise InputError(
                 str(run.path),
                 "has no whole checkpoint, and began from weights that were given to it",
-                way_out="give these weights again",
+                hint="give these weights again",
             )
         self.session = Session(config, feed, process, self.choice, hooks.initial, hooks.adapt)
         self.skipped = found.skipped

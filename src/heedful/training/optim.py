@@ -74,7 +74,7 @@ class Optimisers:
             raise InputError(
                 "checkpoint",
                 f"holds the state of {strange[0]!r:.80}, which this model does not have",
-                way_out="resume with the config of the run",
+                hint="resume with the config of the run",
             )
         for part in self.parts:
             for group in part.param_groups:
@@ -109,7 +109,7 @@ def _muon(
             "optimiser.kind",
             f"torch {torch.__version__} has no Muon",
             expected="torch 2.9 or newer",
-            way_out='use kind = "adamw", or install a newer torch',
+            hint='use kind = "adamw", or install a newer torch',
         )
     return torch.optim.Muon(
         matrices,

@@ -42,7 +42,7 @@ class RunStoppedError(RunError):
     def __init__(self, run: Path, name: str) -> None:
         """Say which run was stopped, and by which signal: `SIGINT` or `SIGTERM`."""
         super().__init__(
-            str(run), f"was stopped by {name}", way_out="run the same command again to go on"
+            str(run), f"was stopped by {name}", hint="run the same command again to go on"
         )
         self.exit_code = 128 + int(signal.Signals[name])
 
@@ -147,7 +147,7 @@ def finished_run(folder: Path) -> FinishedRun | None:
         raise InputError(
             str(folder / RESULT),
             f"does not say {missing[0]}: another version wrote it",
-            way_out="remove the run to train it again",
+            hint="remove the run to train it again",
         )
     values = {name: value for name, value in content.items() if name in known}
     values["evaluations"] = tuple(Evaluation(**one) for one in content["evaluations"])
@@ -164,7 +164,7 @@ def trained_decoder(path: Path) -> Decoder:
     if run.exists and run.checkpoints.is_dir():
         found = checkpoint.newest(run.checkpoints)
         if found.path is None or found.contents is None:
-            raise RunError(str(path), "has no whole checkpoint", way_out="train it first")
+            raise RunError(str(path), "has no whole checkpoint", hint="train it first")
         place, contents = found.path, found.contents
     else:
         problem = checkpoint.damage(path)
@@ -178,7 +178,7 @@ def trained_decoder(path: Path) -> Decoder:
         raise InputError(
             str(place),
             "holds what a fine-tuning added to other weights, not the weights",
-            way_out=f"use {path / 'model'}, which has both",
+            hint=f"use {path / 'model'}, which has both",
         )
     decoder.load_state_dict(weights)
     return decoder.eval()

@@ -156,7 +156,7 @@ class Session:
                 "data",
                 f"has {len(self.feed)} batches an epoch, which does not fit step {state['step']}",
                 expected="the data of the run",
-                way_out="resume with the data and config with which the run began",
+                hint="resume with the data and config with which the run began",
             )
         self.tokens = int(state["tokens"])
         self.evaluations = [Evaluation(**entry) for entry in state["evaluations"]]
@@ -245,7 +245,7 @@ def device_of(config: TrainingConfig) -> torch.device:
     wanted = config.compute.device
     if wanted == "cuda" and not torch.cuda.is_available():
         raise ConfigError(
-            "compute.device", "is cuda, but torch sees no GPU", way_out='use device = "auto"'
+            "compute.device", "is cuda, but torch sees no GPU", hint='use device = "auto"'
         )
     return torch.device("cpu" if wanted == "cpu" or not torch.cuda.is_available() else "cuda")
 
@@ -265,6 +265,6 @@ def _not_finite(step: int, loss: float, norm: float) -> RunError:
         f"step {step + 1}",
         f"the {what} is not finite (loss {loss:g}, gradient norm {norm:g})",
         expected="no step was taken and nothing was saved",
-        way_out="lower the learning rate, warm up longer or clip harder, then start again; "
+        hint="lower the learning rate, warm up longer or clip harder, then start again; "
         "the last checkpoint is from before this step",
     )

@@ -116,16 +116,16 @@ def error_parts(error: HeedfulError) -> dict[str, str]:
         "where": error.where,
         "problem": error.problem,
         "expected": error.expected,
-        "way_out": error.way_out,
+        "hint": error.hint,
     }
 
 
 def error_answer(
-    status: int, *, where: str, problem: str, expected: str = "", way_out: str = ""
+    status: int, *, where: str, problem: str, expected: str = "", hint: str = ""
 ) -> Response:
     """Return an error as JSON."""
-    parts = {"where": where, "problem": problem, "expected": expected, "way_out": way_out}
-    line = f"{where}: " + "; ".join(part for part in (problem, expected, way_out) if part)
+    parts = {"where": where, "problem": problem, "expected": expected, "hint": hint}
+    line = f"{where}: " + "; ".join(part for part in (problem, expected, hint) if part)
     return Response(
         json.dumps({"error": line, **parts}, ensure_ascii=False),
         status_code=status,

@@ -87,7 +87,7 @@ def _missing(folder: Path) -> MissingPartError:
         "heed serve",
         f"the page was not built when Heedful was installed{f' ({why})' if why else ''}",
         expected="its build needs Node 20.19 or newer and access to npm packages",
-        way_out="run `make page` in the source tree, or install Heedful again",
+        hint="run `make page` in the source tree, or install Heedful again",
     )
 
 

@@ -337,7 +337,7 @@ class Opened:
                     "model",
                     "was not trained on pairs",
                     expected="a model that translates",
-                    way_out='train one with source = "phrasebook", or on files of pairs',
+                    hint='train one with source = "phrasebook", or on files of pairs',
                 )
             loaded = self.shelves.load(model)
             if loaded.tokenizer is None:
@@ -446,7 +446,7 @@ def _on_sample(shelves: Shelves, model: str) -> tuple[str, int, Behaviour]:
             "model",
             f"has {size:,} parameters",
             expected=f"the page reads samples with at most {MOST_PARAMETERS:,}",
-            way_out="watch it on a sentence, or run: heed study heads",
+            hint="watch it on a sentence, or run: heed study heads",
         )
     import torch
 

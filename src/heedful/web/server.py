@@ -89,7 +89,7 @@ def _bound(port: int | None) -> socket.socket:
                 raise RunError(
                     "--port",
                     f"{choice} cannot be used ({error.strerror})",
-                    way_out="leave --port out to take any free one",
+                    hint="leave --port out to take any free one",
                 ) from None
             continue
         return listening

@@ -314,7 +314,7 @@ def _on_face(order: Order, ratios: Ratios, face: Face) -> Design:
             "design",
             f"float64 cannot hold a query with mass {1 - order.tolerance:.12g} on {order.name}",
             expected="keys whose differences are not lost in k·q were expected",
-            way_out="take a looser tolerance, or subtract the mean from the keys",
+            hint="take a looser tolerance, or subtract the mean from the keys",
         )
     logits = ratios.keys @ (face.u / np.linalg.norm(face.u))
     lead = float(logits[ratios.support].min() - logits[ratios.others].max())

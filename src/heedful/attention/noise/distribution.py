@@ -223,7 +223,7 @@ def exact_moments(
     rule, refusal = certified_rule(model, certified_error)
     if rule is None:
         raise InputError(
-            "keys", f"have no exact moments here: {refusal}", way_out="use study_noise, which draws"
+            "keys", f"have no exact moments here: {refusal}", hint="use study_noise, which draws"
         )
     moments = feature_moments(model, rule)
     return ExactMoments(

@@ -81,7 +81,7 @@ class GaussianKeys(Record):
                 raise InputError(
                     "directions",
                     f"key {key} has a direction but no variance along it",
-                    way_out=f"add its variance: noisy={{{key}: 0.5}}",
+                    hint=f"add its variance: noisy={{{key}: 0.5}}",
                 )
         full = {
             index("covariances", key, n): _covariance(key, value, d)
@@ -93,7 +93,7 @@ class GaussianKeys(Record):
                     "covariances",
                     f"key {key} has both a full covariance and an extra variance",
                     expected="a full covariance already says everything",
-                    way_out=f"leave key {key} out of `noisy`",
+                    hint=f"leave key {key} out of `noisy`",
                 )
             spread[key] = 0.0
         return cls(
@@ -175,7 +175,7 @@ def _covariance(key: Any, value: Any, d: int) -> Any:
             name,
             f"is not symmetric: entry [{row}, {column}] is {Sigma[row, column]:g} "
             f"but [{column}, {row}] is {Sigma[column, row]:g}",
-            way_out="use (Σ + Σᵀ)/2 if the difference means nothing",
+            hint="use (Σ + Σᵀ)/2 if the difference means nothing",
         )
     Sigma = (Sigma + Sigma.T) / 2
     lowest = float(np.linalg.eigvalsh(Sigma)[0])
@@ -184,7 +184,7 @@ def _covariance(key: Any, value: Any, d: int) -> Any:
             name,
             f"is not positive semidefinite: its most negative eigenvalue is {lowest:.6g}",
             expected="every eigenvalue of a covariance is 0 or more",
-            way_out=f"add {-lowest:.3g} to its diagonal if that noise is meant",
+            hint=f"add {-lowest:.3g} to its diagonal if that noise is meant",
         )
     return Sigma
 
@@ -303,7 +303,7 @@ def checked_queries(queries: Any, d: int) -> Any:
             "queries",
             f"have dimension {array.shape[1]}",
             expected=f"the keys have dimension {d}",
-            way_out="give queries and keys of one dimension",
+            hint="give queries and keys of one dimension",
         )
     return array
 
@@ -321,7 +321,7 @@ def logit_model(keys: GaussianKeys, queries: Any, scale: Scale = 1.0) -> LogitMo
             "queries",
             "k·q overflows float64",
             expected="products below 1.8e308, of queries shorter than 1e154, were expected",
-            way_out="scale the queries or the keys down",
+            hint="scale the queries or the keys down",
         )
     noisy = np.array(sorted(blocks), dtype=np.int64)
     ranks = np.array([blocks[key].shape[1] for key in noisy], dtype=np.int64)

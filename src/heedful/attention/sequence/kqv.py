@@ -246,7 +246,7 @@ def _moderate(name: str, rows: Any) -> None:
             name,
             f"has entries up to {largest:.3g}",
             expected="entries between 1e-60 and 1e60 in size were expected",
-            way_out="choose another unit",
+            hint="choose another unit",
         )
 
 
@@ -599,7 +599,7 @@ def frame(basis: Mapping[str, Any] | None, dimension: int) -> Frame:
             "basis",
             f"{names[int(first)]} and {names[int(second)]} are not perpendicular",
             expected="mutually perpendicular vectors were expected",
-            way_out="leave the basis out to have the matrices in the ordinary axes",
+            hint="leave the basis out to have the matrices in the ordinary axes",
         )
     return _completed(names, norms, units, dimension)
 

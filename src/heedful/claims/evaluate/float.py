@@ -190,7 +190,7 @@ class Evaluator(TreeEvaluator[Value]):
                 "formula",
                 f"{error.problem} in {show(node)}",
                 expected=error.expected,
-                way_out=error.way_out,
+                hint=error.hint,
             ) from None
 
     def _call(self, node: Call) -> Any:

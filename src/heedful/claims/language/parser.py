@@ -84,7 +84,7 @@ def parse(
             "the formula is a value, and says nothing that could be true or false",
             tree.column,
             expected="a relation was expected",
-            way_out="compare it with something: x = 1, alpha_a >= 0.9, c ≈ v_a within 0.02",
+            hint="compare it with something: x = 1, alpha_a >= 0.9, c ≈ v_a within 0.02",
         )
     return tree
 
@@ -159,20 +159,20 @@ class Parser(Reader):
         """Say why a formula cannot go on as it does."""
         token = self.token
         found = self.describe(token)
-        expected, way_out = "an operator or the end of the formula was expected", ""
+        expected, hint = "an operator or the end of the formula was expected", ""
         if token.says(")", "]", "}"):
-            self.fail(f"{found} closes nothing", token.column, way_out="take it out, or open it")
+            self.fail(f"{found} closes nothing", token.column, hint="take it out, or open it")
         elif token.says(","):
-            way_out = "write a decimal point in numbers (0.5), and `and` between statements"
+            hint = "write a decimal point in numbers (0.5), and `and` between statements"
         elif token.says("{"):
-            way_out = "write ( ) for brackets; { } holds the members of a set: i in {a, b}"
+            hint = "write ( ) for brackets; { } holds the members of a set: i in {a, b}"
         elif token.kind == "subscript":
-            way_out = "only a name or a norm can have a subscript"
+            hint = "only a name or a norm can have a subscript"
         elif token.says("where"):
-            way_out = "`where` belongs to `for all i where …`; write `given that` for a condition"
+            hint = "`where` belongs to `for all i where …`; write `given that` for a condition"
         elif token.says("that", "all", "every", "each"):
-            way_out = "write `given that …` or `for all i`"
-        self.fail(f"found {found}", token.column, expected=expected, way_out=way_out)
+            hint = "write `given that …` or `for all i`"
+        self.fail(f"found {found}", token.column, expected=expected, hint=hint)
 
     # Statements and their clauses: `for all i != a, b`, `given that …`, the index of a sum.
 
@@ -231,7 +231,7 @@ class Parser(Reader):
                 self.fail(
                     f"{text} may be another index, or one more that {indices[0]} differs from",
                     name.column,
-                    way_out=f"write `for all {indices[0]}, {text} where …`",
+                    hint=f"write `for all {indices[0]}, {text} where …`",
                 )
             indices.append(text)
         condition = self.conjunction(clause.conditions) if clause.conditions else None
@@ -262,7 +262,7 @@ class Parser(Reader):
                 self.fail(
                     f"`{joint.text}` after `for all` can be read in two ways",
                     joint.column,
-                    way_out="write `(… for all i) and …`, or `for all i where …`",
+                    hint="write `(… for all i) and …`, or `for all i where …`",
                 )
             self.advance()
             self.item(clause, values=values)
@@ -308,7 +308,7 @@ class Parser(Reader):
                 f"found {self.describe(start)} where an index should stand",
                 start.column,
                 expected="a name was expected, such as `for all i` or `for all i != a`",
-                way_out="write a colon before the statement: for all i, j: x_i = x_j",
+                hint="write a colon before the statement: for all i, j: x_i = x_j",
             )
 
     def bind(self, clause: Clause, terms: list[Expression]) -> bool:
@@ -326,7 +326,7 @@ class Parser(Reader):
                 self.fail(
                     "!= after another relation",
                     link.column,
-                    way_out="write it first (s != t < T), or after `where`",
+                    hint="write it first (s != t < T), or after `where`",
                 )
             return self.differs_from(clause)
         if link.text not in _ORDERINGS:
@@ -375,7 +375,7 @@ class Parser(Reader):
                 self.fail(
                     f"{name} over more than one index",
                     start.column,
-                    way_out=f"nest them: {name}({name}(…, i), j)",
+                    hint=f"nest them: {name}({name}(…, i), j)",
                 )
             return tuple(clause.heads)
         condition = self.conjunction(clause.conditions)
@@ -384,7 +384,7 @@ class Parser(Reader):
             self.fail(
                 f"the condition of {name} does not begin with its one index",
                 start.column,
-                way_out=f"write the index first, as in {name}(x_i, i != a), and nest two sums",
+                hint=f"write the index first, as in {name}(x_i, i != a), and nest two sums",
             )
         return (condition,)
 
@@ -455,7 +455,7 @@ class Parser(Reader):
             self.fail(
                 "a != b != c does not say whether a and c differ",
                 links[-1].column,
-                way_out="write each pair: a != b and b != c and a != c",
+                hint="write each pair: a != b and b != c and a != c",
             )
 
     def tolerance(self, links: list[Token], member: Expression | None) -> Expression | None:
@@ -597,7 +597,7 @@ class Parser(Reader):
                 f"the number {token.text} follows another value",
                 token.column,
                 expected="an operator was expected",
-                way_out="write * for a product, or the number first: 2 x",
+                hint="write * for a product, or the number first: 2 x",
             )
         if isinstance(left, Binary) and left is not self.grouped:
             glued = before.end == token.start
@@ -645,7 +645,7 @@ class Parser(Reader):
             self.fail(
                 f"^{token.text} can be read in two ways",
                 token.column,
-                way_out=f"write ^T {token.text[1:]} for a transpose, ^({token.text}) for a power",
+                hint=f"write ^T {token.text[1:]} for a transpose, ^({token.text}) for a power",
             )
         if token.says("{"):
             return self.bracketed(self.advance())
@@ -663,7 +663,7 @@ class Parser(Reader):
         """Read `[i]` or `[i, j]` after what it picks from."""
         opened = self.advance()
         if isinstance(left, Number):
-            self.fail("a number has no entries", opened.column, way_out="write (x^2)[1]")
+            self.fail("a number has no entries", opened.column, hint="write (x^2)[1]")
         self.need_value(left, opened.column, "what stands before [")
         self.enter(opened)
         indices = [self.statement(given=False)]
@@ -685,7 +685,7 @@ class Parser(Reader):
         self.fail(
             f"a {operator} b c can be read in two ways",
             token.column,
-            way_out=f"write (a {operator} b) * c or a {operator} (b * c)",
+            hint=f"write (a {operator} b) * c or a {operator} (b * c)",
         )
 
     # Operands: numbers, names, calls, brackets and bars.
@@ -735,7 +735,7 @@ class Parser(Reader):
             self.fail(
                 f"{name} has its index below",
                 token.column,
-                way_out=f"write {head}(…, {', '.join(subscripts(name))})",
+                hint=f"write {head}(…, {', '.join(subscripts(name))})",
             )
         if called and self.token.start == token.end and len(name) > 3:
             near = self.nearest(name)
@@ -743,7 +743,7 @@ class Parser(Reader):
                 self.fail(
                     f"{name} is not a function",
                     token.column,
-                    way_out=f"{near} (for a product write {name} * …)",
+                    hint=f"{near} (for a product write {name} * …)",
                 )
         return self.build(Name(name, position=self.at(token)))
 
@@ -756,7 +756,7 @@ class Parser(Reader):
             self.fail(
                 "√ followed by an exponent can be read in two ways",
                 self.token.column,
-                way_out="write sqrt(x)^2 or sqrt(x^2)",
+                hint="write sqrt(x)^2 or sqrt(x^2)",
             )
         return self.build(Call("sqrt", (inside,), position=self.at(token)))
 
@@ -844,14 +844,14 @@ class Parser(Reader):
                     f"{function.name}( ) is a probability, and this is a value",
                     token.column,
                     expected=f"an event was expected: {function.name}(x <= 1)",
-                    way_out="for a product with a matrix P write P * (…)",
+                    hint="for a product with a matrix P write P * (…)",
                 )
         elif function.kind == "statistic" and self.is_statement(first):
             self.fail(
                 f"{function.name} of a statement",
                 token.column,
                 expected="a value was expected",
-                way_out="write P(…) for the probability of a statement",
+                hint="write P(…) for the probability of a statement",
             )
         else:
             self.need_value(first, token.column, f"the argument of {function.name}")
@@ -879,7 +879,7 @@ class Parser(Reader):
             self.fail(
                 f"the formula is more than {self.limits.depth} levels deep",
                 self.token.column,
-                way_out="name a part under `let`",
+                hint="name a part under `let`",
             )
 
     def fail_comma(self, opened: Token) -> NoReturn:
@@ -890,40 +890,38 @@ class Parser(Reader):
                 f"{name.text} is not a function",
                 name.column,
                 expected="a comma separates the arguments of a function",
-                way_out=self.nearest(name.text),
+                hint=self.nearest(name.text),
             )
         self.fail(
             "a comma between plain brackets",
             self.token.column,
             expected="it separates the arguments of a function, or indices",
-            way_out="write a decimal point in numbers: 0.5",
+            hint="write a decimal point in numbers: 0.5",
         )
 
     def no_operand(self, token: Token) -> FormulaError:
         """Return what to say where an operand should stand."""
         found = self.describe(token)
-        expected, way_out = "a value was expected here", ""
+        expected, hint = "a value was expected here", ""
         if token.says("+"):
-            way_out = "leave the sign + out"
+            hint = "leave the sign + out"
         elif token.says("["):
             expected = "[ ] picks an entry of what stands before it: x[1]"
-            way_out = "write a vector as concat(1, 2, 3)"
+            hint = "write a vector as concat(1, 2, 3)"
         elif token.says("'"):
             expected = "a quote is a transpose and follows a value"
-            way_out = "a formula has no text in quotes"
+            hint = "a formula has no text in quotes"
         elif token.kind == "subscript":
-            found, way_out = f"`_{token.text}`", "a name cannot start with _"
+            found, hint = f"`_{token.text}`", "a name cannot start with _"
         elif token.says(")", "]", "}") and not self.open:
             found += ", which closes nothing,"
         elif token.says("=", "<", ">", "<=", ">=", "!=", "~"):
             expected = f"a value was expected before {token.text}"
-            way_out = "a relation stands between two values: x = y"
+            hint = "a relation stands between two values: x = y"
             if self.open and self.open[-1].text in ("|", "‖"):
-                way_out = "write norm(x) or abs(x) where bars stand inside bars"
+                hint = "write norm(x) or abs(x) where bars stand inside bars"
         previous = f" after `{self.before.text}`" if self.place else ""
-        return self.error(
-            f"found {found}{previous}", token.column, expected=expected, way_out=way_out
-        )
+        return self.error(f"found {found}{previous}", token.column, expected=expected, hint=hint)
 
 
 def _is_letter_t(token: Token) -> bool:

@@ -67,7 +67,7 @@ class Reader:
                 f"the formula has {len(text)} characters",
                 limits.characters + 1,
                 expected=f"at most {limits.characters} were expected",
-                way_out="name its parts under `let`",
+                hint="name its parts under `let`",
             )
         self.tokens = tokenize(text, field)
         self.place = 0
@@ -118,7 +118,7 @@ class Reader:
             self.fail(
                 f"brackets inside brackets, more than {self.limits.depth} deep",
                 token.column,
-                way_out="name a part under `let`",
+                hint="name a part under `let`",
             )
 
     def leave(self) -> None:
@@ -146,18 +146,18 @@ class Reader:
         """Say which bracket is open and what stands where it should close."""
         what = f"the {opened.text} opened in column {opened.column}"
         if self.token.kind == "end":
-            self.fail(f"{what} is never closed", opened.column, way_out=f"add {closing}")
+            self.fail(f"{what} is never closed", opened.column, hint=f"add {closing}")
         if opened.text == "‖" and self.token.says("|"):
             self.fail(
                 f"{what} is closed by a single bar",
                 self.token.column,
-                way_out="write norm(x) or abs(x) where bars stand inside bars",
+                hint="write norm(x) or abs(x) where bars stand inside bars",
             )
         if opened.text == "|" and self.token.says(")"):
             self.fail(
                 f"{what} is never closed",
                 opened.column,
-                way_out="close it, or write `given` for a condition: P(x <= 1 given y > 0)",
+                hint="close it, or write `given` for a condition: P(x <= 1 given y > 0)",
             )
         self.fail(
             f"{self.describe(self.token)} where {what} should close",
@@ -175,33 +175,33 @@ class Reader:
             self.fail(
                 f"the formula has more than {self.limits.nodes} parts",
                 node.column,
-                way_out="name its parts under `let`",
+                hint="name its parts under `let`",
             )
         if depth > self.limits.depth:
             self.fail(
                 f"the formula is more than {self.limits.depth} levels deep",
                 node.column,
-                way_out="name a part under `let`, or write sum(x_i, i)",
+                hint="name a part under `let`, or write sum(x_i, i)",
             )
         self._measures[id(node)] = (node, size, depth)
         return node
 
     def error(
-        self, problem: str, column: int, *, expected: str = "", way_out: str = ""
+        self, problem: str, column: int, *, expected: str = "", hint: str = ""
     ) -> FormulaError:
         """Return what is wrong at a column."""
         return FormulaError(
             "formula",
             problem,
             expected=expected,
-            way_out=way_out,
+            hint=hint,
             column=column,
             field=self.field,
         )
 
-    def fail(self, problem: str, column: int, *, expected: str = "", way_out: str = "") -> NoReturn:
+    def fail(self, problem: str, column: int, *, expected: str = "", hint: str = "") -> NoReturn:
         """Refuse the formula at a column."""
-        raise self.error(problem, column, expected=expected, way_out=way_out)
+        raise self.error(problem, column, expected=expected, hint=hint)
 
     def describe(self, token: Token) -> str:
         """Return a token as it should appear in a message."""
@@ -228,12 +228,12 @@ class Reader:
                 f"{place} is a statement", column, expected="a value was expected, not a relation"
             )
 
-    def need_statement(self, node: Expression, column: int, place: str, way_out: str = "") -> None:
+    def need_statement(self, node: Expression, column: int, place: str, hint: str = "") -> None:
         """Refuse a value where a statement belongs."""
         if not self.is_statement(node):
             self.fail(
                 f"{place} is a value, not a statement",
                 column,
                 expected="a relation was expected, such as x = 1 or alpha_a >= 0.9",
-                way_out=way_out,
+                hint=hint,
             )

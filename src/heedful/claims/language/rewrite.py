@@ -161,6 +161,6 @@ def _checked(tree: Expression) -> Expression:
             "formula",
             f"with its definitions written out the formula has {size} parts on {levels} levels",
             expected=f"at most {MOST_NODES} on {MOST_LEVELS} were expected",
-            way_out="use fewer definitions inside definitions",
+            hint="use fewer definitions inside definitions",
         )
     return tree

@@ -115,18 +115,18 @@ class _Scanner:
         self.field = field
         self.at = 0
 
-    def error(self, problem: str, at: int, expected: str = "", way_out: str = "") -> FormulaError:
+    def error(self, problem: str, at: int, expected: str = "", hint: str = "") -> FormulaError:
         return FormulaError(
             "formula",
             problem,
             expected=expected,
-            way_out=way_out,
+            hint=hint,
             column=at + 1,
             field=self.field,
         )
 
-    def fail(self, problem: str, at: int, expected: str = "", way_out: str = "") -> NoReturn:
-        raise self.error(problem, at, expected, way_out)
+    def fail(self, problem: str, at: int, expected: str = "", hint: str = "") -> NoReturn:
+        raise self.error(problem, at, expected, hint)
 
     def peek(self, ahead: int = 0) -> str:
         place = self.at + ahead
@@ -166,7 +166,7 @@ class _Scanner:
         self.at = found.end()
         mantissa, _, exponent = text.lower().partition("e")
         if len(mantissa.replace(".", "")) > DIGITS:
-            self.fail(f"a number of more than {DIGITS} digits", start, way_out="round it")
+            self.fail(f"a number of more than {DIGITS} digits", start, hint="round it")
         # The exponent is looked at first: 1e999999999 must never be written out.
         if abs(int(exponent or 0)) > LARGEST_EXPONENT + DIGITS or not in_range(Fraction(text)):
             self.fail(
@@ -176,11 +176,11 @@ class _Scanner:
             )
         following = self.peek()
         if following == "_":
-            self.fail("digits cannot be grouped with _", self.at, way_out="leave the _ out")
+            self.fail("digits cannot be grouped with _", self.at, hint="leave the _ out")
         if following == "." and is_plain_digit(self.peek(1)):
             self.fail(f"{text} is followed by a second decimal point", self.at)
         if text.startswith("0") and text.isdigit() and following and is_letter(following):
-            self.fail(f"{text} runs into a name", self.at, way_out="write 0 * … for a product")
+            self.fail(f"{text} runs into a name", self.at, hint="write 0 * … for a product")
         return text
 
     def word(self) -> tuple[TokenKind, str]:
@@ -192,12 +192,12 @@ class _Scanner:
             return "word", name
         written = f"the word `{name}`"
         if name.lower() in WORDS:
-            self.fail(written, start, way_out=f"write it small: {name.lower()}")
+            self.fail(written, start, hint=f"write it small: {name.lower()}")
         if name in _FOREIGN:
             self.fail(
                 f"{written} has no meaning in a formula",
                 start,
-                way_out=_FOREIGN[name],
+                hint=_FOREIGN[name],
             )
         return "name", name
 
@@ -241,7 +241,7 @@ class _Scanner:
                 self.fail(
                     "the subscript's { is not closed after one name or number",
                     start + 1,
-                    way_out="write k_a or k_{a}; for entries of a matrix write A[i, j]",
+                    hint="write k_a or k_{a}; for entries of a matrix write A[i, j]",
                 )
             self.at += 1
         return text
@@ -256,7 +256,7 @@ class _Scanner:
                 f"the exponent `{self.text[start : self.at]}` cannot be read",
                 start,
                 expected="a whole number such as ² or ⁻¹ was expected",
-                way_out="write other exponents as ^(…)",
+                hint="write other exponents as ^(…)",
             )
         return text
 
@@ -271,7 +271,7 @@ class _Scanner:
                 self.fail(
                     f"`{written}` is not part of the language",
                     start,
-                    way_out=_WAYS_OUT[written],
+                    hint=_WAYS_OUT[written],
                 )
             if written in _SAME:
                 self.at += length
@@ -285,12 +285,12 @@ class _Scanner:
                 "a point that belongs to no number",
                 at,
                 expected="only .T can follow a value: there are no attributes",
-                way_out="write 1.0 for a number, x.T for a transpose",
+                hint="write 1.0 for a number, x.T for a transpose",
             )
         if character in '"“”„`':
-            return self.error("a formula has no text in quotes", at, way_out="leave the quotes out")
+            return self.error("a formula has no text in quotes", at, hint="leave the quotes out")
         found = f"{describe(character)} is not part of the language"
-        return self.error(found, at, way_out=_look_alike(character))
+        return self.error(found, at, hint=_look_alike(character))
 
 
 def _look_alike(character: str) -> str:

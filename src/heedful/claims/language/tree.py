@@ -50,13 +50,13 @@ class Node:
         """Where it was written, from 1."""
         return self.position.column
 
-    def error(self, problem: str, *, expected: str = "", way_out: str = "") -> FormulaError:
+    def error(self, problem: str, *, expected: str = "", hint: str = "") -> FormulaError:
         """Return an error about this part of a formula, at its field and column."""
         return FormulaError(
             "formula",
             problem,
             expected=expected,
-            way_out=way_out,
+            hint=hint,
             column=self.position.column or None,
             field=self.position.field,
         )
@@ -69,7 +69,7 @@ class Node:
             error.where,
             error.problem,
             expected=error.expected,
-            way_out=error.way_out,
+            hint=error.hint,
             column=self.position.column,
             field=self.position.field,
         )

@@ -330,10 +330,10 @@ def field_text(field: tuple[str | int, ...]) -> str:
 
 
 def field_error(
-    field: tuple[str | int, ...], problem: str, *, expected: str = "", way_out: str = ""
+    field: tuple[str | int, ...], problem: str, *, expected: str = "", hint: str = ""
 ) -> FormulaError:
     """Return an error about one field of a claim; its sheet knows the line."""
-    return FormulaError(field_text(field), problem, expected=expected, way_out=way_out, field=field)
+    return FormulaError(field_text(field), problem, expected=expected, hint=hint, field=field)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

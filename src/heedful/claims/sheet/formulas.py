@@ -166,7 +166,7 @@ def _spelled(text: str, field: Field, errors: list[FormulaError]) -> str:
                 field,
                 f"{shown(text)} is not a name",
                 expected="expected a letter, then letters, digits and _",
-                way_out="write for instance n, beta, k_a or W_Q",
+                hint="write for instance n, beta, k_a or W_Q",
             )
         )
         return text
@@ -180,7 +180,7 @@ def _definition_head(key: str, errors: list[FormulaError]) -> DefinitionHead:
                 ("let", key),
                 f"{head.name} is a function of the language already",
                 expected="expected another name",
-                way_out=f"try {head.name}_1",
+                hint=f"try {head.name}_1",
             )
         )
     return head
@@ -234,7 +234,7 @@ def _check_definitions(
                         ("let", key),
                         f"{heads[key].name} writes out to {sizes[key]:,} parts",
                         expected=f"expected at most {MOST_PARTS:,}",
-                        way_out="define less through definitions",
+                        hint="define less through definitions",
                     )
                 )
                 return

@@ -60,15 +60,13 @@ class ProblemList:
         problem: str,
         *,
         expected: str = "",
-        way_out: str = "",
+        hint: str = "",
         column: int | None = None,
     ) -> None:
         """Note a problem of a value; `column` counts inside a string value."""
         line, place = self.places.of(path) if column is None else self.places.inside(path, column)
         self.found.append(
-            FormulaError(
-                self.file, problem, expected=expected, way_out=way_out, line=line, column=place
-            )
+            FormulaError(self.file, problem, expected=expected, hint=hint, line=line, column=place)
         )
 
     def add_about(self, identifier: str, origin: Origin, error: HeedfulError) -> None:
@@ -83,7 +81,7 @@ class ProblemList:
             (*origin.of(str(head)), *rest),
             f"{label}: {error.problem}",
             expected=error.expected,
-            way_out=error.way_out,
+            hint=error.hint,
             column=getattr(error, "column", None),
         )
 
@@ -197,7 +195,7 @@ class _Reading:
                 ("claim", MOST_CLAIMS),
                 f"there are {len(tables):,} claims",
                 expected=f"expected at most {MOST_CLAIMS:,} in a sheet",
-                way_out="split the sheet into several files",
+                hint="split the sheet into several files",
             )
             return []
         return tables
@@ -303,7 +301,7 @@ class _Reading:
             path,
             f"{owner} has no field {shown(field)}",
             expected="" if guess else f"expected one of {', '.join(known)}",
-            way_out=guess,
+            hint=guess,
         )
 
 
@@ -368,7 +366,7 @@ def only(sheets: Sequence[Sheet], names: Sequence[str]) -> list[Sheet]:
                 expected=f"one of {len(known):,} ids, such as {', '.join(list(known)[:3])}"
                 if known
                 else "a sheet with claims",
-                way_out=nearest(name, [*known.values(), *known]),
+                hint=nearest(name, [*known.values(), *known]),
             )
     kept = [
         replace(
@@ -407,7 +405,7 @@ def _load(path: Path, name: str, *, followed: bool) -> Sheet:
             str(path),
             "is a link",
             expected="inside a folder, links are not followed",
-            way_out="name the file itself",
+            hint="name the file itself",
         )
         return Sheet(name=name, file=str(path), problems=(problem,), origins={})
     return load_sheet(path, name=name)

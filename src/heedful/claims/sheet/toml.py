@@ -286,7 +286,7 @@ def read_text(file: str, path: Path | None, content: bytes | None) -> str:
             file,
             "has more than 64 KB" if path else f"has {len(content):,} bytes",
             expected="at most 64 KB (65,536 bytes) was expected",
-            way_out="split the sheet into several files",
+            hint="split the sheet into several files",
         )
     return _decoded_text(file, content)
 
@@ -316,7 +316,7 @@ def _decoded_text(file: str, content: bytes) -> str:
             file,
             f"byte {error.start} is 0x{content[error.start]:02X}, which is not UTF-8",
             expected="UTF-8 was expected",
-            way_out="save the file as UTF-8",
+            hint="save the file as UTF-8",
             line=line,
             column=1,
         ) from None
@@ -328,7 +328,7 @@ def _decoded_text(file: str, content: bytes) -> str:
             file,
             f"the invisible character U+{ord(text[hidden]):04X} stands here",
             expected="text that shows what it says was expected",
-            way_out="remove it",
+            hint="remove it",
             line=line,
             column=column,
         )
@@ -415,7 +415,7 @@ def syntax_problem(file: str, error: ValueError, text: str, first_line: int = 1)
         file,
         f"this is not TOML: {message[:1].lower() + message[1:]}",
         expected='lines such as expect = "alpha_j >= 0.99" were expected',
-        way_out="look for a missing quote, bracket or comma",
+        hint="look for a missing quote, bracket or comma",
         line=line + first_line - 1,
         column=column,
     )

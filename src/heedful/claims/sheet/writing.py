@@ -114,7 +114,7 @@ def with_changes(text: str, identifier: str, changes: Mapping[str, Any]) -> str:
         f"claim {identifier}",
         "its repair cannot be written into this sheet",
         expected="fields of its own were expected",
-        way_out="change what stands in [defaults] by hand",
+        hint="change what stands in [defaults] by hand",
     )
 
 

@@ -85,7 +85,7 @@ def _located(path: Path) -> Path:
     cached = cached_path(str(path))
     if not cached.is_file():
         raise InputError(
-            str(path), "is not in the cache yet", way_out=f"fetch it with: heed model get {path}"
+            str(path), "is not in the cache yet", hint=f"fetch it with: heed model get {path}"
         )
     return cached
 
@@ -101,7 +101,7 @@ def _kind_of(path: Path) -> Kind:
         raise InputError(
             str(path),
             "holds weights without their config",
-            way_out=f"give the folder that holds it and config.json: {path.parent}",
+            hint=f"give the folder that holds it and config.json: {path.parent}",
         )
     if path.suffix == ".bin" and looks_like_llama2c(path):
         return "llama2c"
@@ -110,7 +110,7 @@ def _kind_of(path: Path) -> Kind:
             str(path),
             "looks pickled, and pickled files can run code when they are opened",
             expected="a folder with safetensors, a .gguf file, or a llama2.c file",
-            way_out="ask for the safetensors version; for llama2.c add --format llama2c",
+            hint="ask for the safetensors version; for llama2.c add --format llama2c",
         )
     raise InputError(
         str(path), "is no kind of model that is read here",

@@ -84,7 +84,7 @@ class Checkpoint:
                 self.source.where,
                 f"its tokenizer has {size} ids",
                 expected=f"the embedding has {self.config.vocabulary}",
-                way_out="use the tokenizer that belongs to these weights",
+                hint="use the tokenizer that belongs to these weights",
             )
 
     def decoder(
@@ -104,7 +104,7 @@ class Checkpoint:
             raise RunError(
                 self.source.where,
                 f"there is no memory for {parameter_count(self.config):,} numbers of {dtype}",
-                way_out="use a shorter dtype, or a smaller model",
+                hint="use a shorter dtype, or a smaller model",
             ) from None
         for count, (name, part) in enumerate(self.tensors.items(), start=1):
             part.of(state[part.name]).copy_(self.finite(name))
@@ -122,7 +122,7 @@ class Checkpoint:
                 self.source.where,
                 f"{name} holds {bad:,} entries that are NaN or infinite",
                 expected="finite weights were expected",
-                way_out="the training diverged or the file is damaged: use another copy",
+                hint="the training diverged or the file is damaged: use another copy",
             )
         return tensor
 
@@ -140,7 +140,7 @@ def check_entries(
             source.where,
             f"{_some(missing)} missing",
             expected=f"{len(tensors)} tensors follow from its config",
-            way_out="the file is incomplete, or its config belongs to another model",
+            hint="the file is incomplete, or its config belongs to another model",
         )
     strange = sorted(source.entries.keys() - tensors.keys() - set(ignored))
     if strange:

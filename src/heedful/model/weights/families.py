@@ -238,14 +238,14 @@ def family_for(config: DecoderConfig) -> Family:
         if not nearest or len(differing) < len(fewest):
             nearest, fewest = family.name, differing
     if not nearest:
-        raise InputError("model", "no family of Hugging Face holds it", way_out=OWN_FORM)
+        raise InputError("model", "no family of Hugging Face holds it", hint=OWN_FORM)
     raise InputError(
         f"model.{next(iter(fewest))}",
         "no family of Hugging Face holds this model: "
         + ", ".join(f"{name} is {_get(wanted, name)!r}" for name in fewest),
         expected=f"the nearest, {nearest}, has "
         + ", ".join(f"{name} = {value}" for name, value in fewest.items()),
-        way_out=f"train one with these settings, or {OWN_FORM}",
+        hint=f"train one with these settings, or {OWN_FORM}",
     )
 
 

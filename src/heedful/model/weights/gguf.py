@@ -141,7 +141,7 @@ class GgufFile(TensorSource):
                 self.where,
                 f"ends at byte {len(self._data):,}, in the middle of its header",
                 expected="a whole GGUF file",
-                way_out="copy or download it again",
+                hint="copy or download it again",
             ) from None
 
     def read(self, name: str) -> Tensor:
@@ -180,7 +180,7 @@ class GgufFile(TensorSource):
                     self.where,
                     f"ends at byte {len(self._data):,}, before the end of {name}",
                     expected="a whole GGUF file",
-                    way_out="copy or download it again",
+                    hint="copy or download it again",
                 )
             self.entries[name] = TensorHeader(shape, kind.name)
             self._places[name] = kind, start + offset, size
@@ -232,7 +232,7 @@ class GgufFile(TensorSource):
                 self.where,
                 f"announces a list of {length:,} items",
                 expected=f"{len(self._data) - self._offset:,} bytes follow",
-                way_out="the file is damaged: copy or download it again",
+                hint="the file is damaged: copy or download it again",
             )
 
     def _count(self, what: str) -> int:

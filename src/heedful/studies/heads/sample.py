@@ -179,7 +179,7 @@ def _run(folder: Path) -> _Opened:
         raise InputError(
             str(folder),
             f"its tokenizer cannot be made again ({error})",
-            way_out="let the training finish, so that the run has a folder `model`",
+            hint="let the training finish, so that the run has a folder `model`",
         ) from None
     return decoder, training.tokenizer, format_of(training), config.data
 
@@ -191,7 +191,7 @@ def _model(path: Path | str, decoder: Decoder | None = None) -> _Opened:
             str(path),
             "has no tokenizer beside its weights",
             expected="text is turned into ids by the model's own tokenizer",
-            way_out="put its tokenizer.json into the folder",
+            hint="put its tokenizer.json into the folder",
         )
     written = None
     if (Path(path) / FILE).is_file():
@@ -225,6 +225,6 @@ def _some(rows: tuple[Row, ...], name: str) -> tuple[Row, ...]:
             name,
             "gives no row that can be read",
             expected=f"a text of at least {SHORTEST} tokens was expected",
-            way_out="give a longer text",
+            hint="give a longer text",
         )
     return rows

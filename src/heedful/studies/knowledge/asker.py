@@ -123,20 +123,18 @@ class Asker:
                 where,
                 f"has {len(text):,} characters",
                 expected=f"at most {MOST_CHARACTERS:,} are read",
-                way_out="ask about one person at a time",
+                hint="ask about one person at a time",
             )
         for mark in (MASK, END):
             if mark in question:
-                raise InputError(
-                    where, f"holds {mark!r}, a mark of the model", way_out="leave it out"
-                )
+                raise InputError(where, f"holds {mark!r}, a mark of the model", hint="leave it out")
         tokens = len(self.answerer.prompts([question])[0])
         if tokens > self.answerer.longest_question:
             raise InputError(
                 where,
                 f"has {tokens} tokens",
                 expected=f"at most {self.answerer.longest_question} leave room for an answer",
-                way_out='ask as it was trained: "Where was NAME born?"',
+                hint='ask as it was trained: "Where was NAME born?"',
             )
         return Asked(question=question, name=name_in(question) or "", answer="", seen=False)
 
@@ -144,14 +142,14 @@ class Asker:
 def _run_of(path: Path) -> Path:
     if not path.is_dir():
         raise InputError(
-            str(path), "there is no such folder", way_out="make one with: heed study knowledge"
+            str(path), "there is no such folder", hint="make one with: heed study knowledge"
         )
     study = path / RECORD
     if (path / ASK).is_file() or not study.is_file():
         return path
     run = _json(study).get("run")
     if not isinstance(run, str) or Path(run).is_absolute() or ".." in Path(run).parts:
-        raise InputError(str(study), "names no run to ask", way_out="run the study again")
+        raise InputError(str(study), "names no run to ask", hint="run the study again")
     return path / run
 
 
@@ -161,13 +159,13 @@ def _settings(run: Path) -> AskSettings:
             str(run),
             f"cannot be asked: it has no {ASK}",
             expected="the folder of a finished knowledge study",
-            way_out="make one with: heed study knowledge",
+            hint="make one with: heed study knowledge",
         )
     try:
         return AskSettings.of(_json(run / ASK))
     except ConfigError:
         raise InputError(
-            str(run / ASK), "was not written by a knowledge study", way_out="run the study again"
+            str(run / ASK), "was not written by a knowledge study", hint="run the study again"
         ) from None
 
 
@@ -177,7 +175,7 @@ def _json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(str(path), f"cannot be read ({str(error)[:80]})") from None
     if not isinstance(content, dict):
-        raise InputError(str(path), "holds no object", way_out="run the study again")
+        raise InputError(str(path), "holds no object", hint="run the study again")
     return content
 
 
@@ -186,7 +184,7 @@ def _pairs(path: Path) -> dict[str, str]:
     for number, line in enumerate(_lines(path), start=1):
         first, tab, second = line.partition("\t")
         if not tab:
-            raise InputError(f"{path}:{number}", "has no tab", way_out="run the study again")
+            raise InputError(f"{path}:{number}", "has no tab", hint="run the study again")
         pairs[first] = second
     return pairs
 

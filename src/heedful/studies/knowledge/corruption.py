@@ -181,7 +181,7 @@ def cue_sequences(
             "documents",
             "hold no phrase under a name",
             expected='documents such as "Ann Lee. Ann Lee was born in Rome ."',
-            way_out='use spans = "facts"',
+            hint='use spans = "facts"',
         )
     encoded = encode(texts)
     rows: list[list[int]] = []

@@ -85,7 +85,7 @@ def prepare(corpus: KnowledgeCorpus, recipe: Recipe, *, seed: int = 0) -> Materi
             "recipe.context",
             f"is {recipe.context}, and a question with its answer has "
             f"{int(questions.steps.max())} tokens",
-            way_out="set it higher",
+            hint="set it higher",
         )
     learned = _document_sequences(corpus, recipe, tokenizer, seed)
     mixed = questions

@@ -348,7 +348,7 @@ class PublicModel:
             raise InputError(
                 "--model",
                 f"{model} has no tokenizer",
-                way_out="put its tokenizer.json beside the weights",
+                hint="put its tokenizer.json beside the weights",
             )
         return opened
 

@@ -94,7 +94,7 @@ def read_study_corpus(settings: StudySettings) -> StudyCorpus:
             "sizes",
             f"ask for {settings.sizes[-1]:,} pairs",
             expected=f"{corpus.name} has {len(corpus.train):,} to learn from",
-            way_out=f"use --sizes … {len(corpus.train)}",
+            hint=f"use --sizes … {len(corpus.train)}",
         )
     return corpus
 
@@ -180,7 +180,7 @@ def _pairs(paths: Sequence[str], source: str | None, where: str) -> Pairs:
             where,
             f"{', '.join(Path(path).name for path in paths)} is not one corpus of pairs",
             expected="one file of pairs, or two files such as train.fr and train.en",
-            way_out="see what a file holds with: heed data inspect FILE",
+            hint="see what a file holds with: heed data inspect FILE",
         )
     return found[0].without_empty()
 
@@ -193,7 +193,7 @@ def _parted(corpus: Pairs, count: int, seed: int) -> tuple[Pairs, Pairs]:
             corpus.name,
             f"has {groups:,} groups of sentences that share none",
             expected=f"at least {2 * count:,}, to keep {count:,} of them from training",
-            way_out="set `sentences` and `development` lower in a recipe",
+            hint="set `sentences` and `development` lower in a recipe",
         )
     share = count / groups
     made = split(corpus, {"train": 1.0 - share, "kept": share}, seed=seed)

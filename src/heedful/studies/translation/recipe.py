@@ -174,7 +174,7 @@ class StudySettings(Settings):
                 "test",
                 "is given without a corpus",
                 expected="the phrasebook has its own test",
-                way_out="give --corpus too",
+                hint="give --corpus too",
             )
 
     @property

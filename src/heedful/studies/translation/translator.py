@@ -106,7 +106,7 @@ class TranslationFormat(Settings):
                 f"{folder / FILE}: {error.where}",
                 error.problem,
                 expected=error.expected,
-                way_out=error.way_out,
+                hint=error.hint,
             ) from None
 
 
@@ -359,7 +359,7 @@ def _method(beam: int, nbest: int, length_penalty: float) -> Method:
             "nbest",
             f"is {nbest}",
             expected=f"at most one for each of the {beam} beams",
-            way_out=f"search with {nbest} beams or more",
+            hint=f"search with {nbest} beams or more",
         )
     if beam == 1:
         return GREEDY
@@ -383,7 +383,7 @@ def opened(path: Path) -> Opened:
     pretrained = load(path)
     if pretrained.tokenizer is None:
         raise InputError(
-            str(path), "has no tokenizer", way_out="put its tokenizer.json into the folder"
+            str(path), "has no tokenizer", hint="put its tokenizer.json into the folder"
         )
     return pretrained.decoder, pretrained.tokenizer, TranslationFormat.read(path)
 
@@ -435,7 +435,7 @@ def _from_run(run: Path) -> Opened:
         raise InputError(
             str(run),
             f"is not finished, and its tokenizer cannot be made again ({error})",
-            way_out=f"finish it with: heed resume {run}",
+            hint=f"finish it with: heed resume {run}",
         ) from None
     written = format_of(made)
     if written is None:
@@ -448,5 +448,5 @@ def _not_a_translator(path: Path) -> InputError:
         str(path),
         f"was not trained on pairs: it has no {FILE}",
         expected="a run of `heed train` on pairs, or what `heed export` made of one",
-        way_out='train one with source = "phrasebook", or on files of pairs',
+        hint='train one with source = "phrasebook", or on files of pairs',
     )

@@ -232,7 +232,7 @@ def _training(size: int, seed: int, forbidden: frozenset[str]) -> Iterator[Pair]
                 raise InputError(
                     "phrasebook.size",
                     f"{size:,} distinct pairs were not found",
-                    way_out="ask for less",
+                    hint="ask for less",
                 )
             continue
         french.add(pair.french)
