@@ -88,6 +88,15 @@ def test_memory_within_the_limit_is_granted_to_every_task_anew() -> None:
     assert [outcome.kind for outcome in outcomes] == ["value"] * 6
 
 
+def test_thousands_of_tasks_can_be_handed_in_and_cancelled_at_once() -> None:
+    with Pool(WORK, workers=1) as pool:
+        jobs = [pool.submit(f"sleep {place}", lambda outcome: None) for place in range(30, 3_000)]
+        for job in jobs:
+            job.cancel()
+        outcomes = pool.map([str(place) for place in range(2_000)])
+    assert [outcome.value for outcome in outcomes] == [str(place) for place in range(2_000)]
+
+
 def test_a_child_serves_many_tasks(tmp_path: Path) -> None:
     diary = tmp_path / "diary"
     with Pool(WORK, (str(diary),), workers=1) as pool:

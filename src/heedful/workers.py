@@ -137,6 +137,7 @@ class Pool:
         self._thread: threading.Thread | None = None
         self._closed = False
         self._wake_up, self._woken = Pipe()
+        self._awake = False
 
     def __enter__(self) -> Pool:
         return self
@@ -223,7 +224,11 @@ class Pool:
 
     def _wake(self) -> None:
         with self._guard:
-            self._wake_up.send_bytes(b".")
+            # One message is enough; thousands would fill the pipe, and the sender would wait for
+            # a thread that waits for this guard.
+            if not self._awake:
+                self._awake = True
+                self._wake_up.send_bytes(b".")
 
     def _run(self) -> None:
         """Give tasks to children and take their outcomes, until the pool is closed."""
@@ -265,8 +270,10 @@ class Pool:
         soonest = min((child.seconds_left for child in self._children), default=math.inf)
         connections = [child.connection for child in self._children]
         wait([self._woken, *connections], timeout=min(soonest, 3600.0))
-        while self._woken.poll():
-            self._woken.recv_bytes()
+        with self._guard:
+            if self._awake:
+                self._woken.recv_bytes()
+                self._awake = False
 
     def _refuse_waiting(self, error: Exception) -> None:
         """Answer every waiting task with the reason why no child can be started."""
