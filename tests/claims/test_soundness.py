@@ -88,6 +88,49 @@ FALSE: dict[str, dict[str, Any]] = {
         "expect": "P(c ≈ (v_a + v_b)/2 within 0.1) >= 0.95",
         **ISOTROPIC, "query": "beta (mu_a + mu_b)", "where": {"n": 2, "beta": "large"},
     },
+    "a parameter inside an index": {
+        "expect": "total(y) = total(x)", "let": {"total(x)": "sum(x_i, i)"},
+        "where": {"x": "vector 2", "y": "vector 2"},
+    },
+    "a parameter inside an index of a multiple": {
+        "expect": "lse(2 x) = lse(x)", "let": {"lse(x)": "ln(sum(exp(x_i), i))"},
+        "where": {"x": "vector 2"},
+    },
+    "cases that balls cannot select": {
+        "expect": "alpha_i >= 0.99 for all i where k_i^T q >= 4",
+        "keys": "orthonormal", "query": "r k_a", "where": {"n": 2, "r": "[0, 10]"},
+    },
+    "means that are not perpendicular": {
+        "expect": "E(alpha_b) >= 0.99",
+        "keys": "gaussian", "means": [[1, 0], [0.6, 0.8]], "query": "5 mu_b",
+    },
+    "a product of three vectors": {
+        "expect": "P x (y z) = P * ((x y) z)",
+        "where": {"T": [2, 3], "P": "permutation T", "x": "vector T", "y": "vector T",
+                  "z": "vector T"},
+    },
+    "a root that is not there": {"expect": "sqrt(x)^2 = x", "where": {"x": "any"}},
+    "a quotient that is not there": {"expect": "x/x = 1", "where": {"x": "any"}},
+    "a quotient that is not there inside": {
+        "expect": "(x - 1)/(x - 1) = 1", "where": {"x": "[0, 2]"},
+    },
+    "the wrong one of the given keys": {
+        "expect": "alpha_a >= 0.9",
+        "keys": [[1, 0], [0, 1], [0.5, 0.5]], "query": "20 k_a",
+    },
+    "a gap in an interval": {"expect": "abs(r - 4) >= 0.5", "where": {"r": "[0, 10]"}},
+    "a narrow gap in an interval": {
+        "expect": "(r - 3.3)^2 + 0.001 >= 0.00101", "where": {"r": "[0, 10]"},
+    },
+    "one of sixty whole numbers": {"expect": "m != 17", "where": {"m": "2..64"}},
+    "a weight behind a mask": {
+        "expect": "W[1, 2] > 0", "where": {"T": 2},
+        "let": {"W": "softmax(1e10 stack(concat(0, 1), concat(0, 1)) + causal(T))"},
+    },
+    "a variance below every rounding": {
+        "expect": "var(k_a^T mu_a) <= 0.5e-16",
+        "keys": "gaussian", "covariance": {"a": "1e-16 mu_a mu_a^T"}, "where": {"n": 2},
+    },
 }  # fmt: skip
 
 
@@ -143,6 +186,31 @@ TRUE: dict[str, dict[str, Any]] = {
         "keys": "gaussian", "covariance": {"others": "s I"}, "query": "beta (mu_a + mu_b)",
         "where": {"n": [2, 3], "s": "small", "beta": "large"},
     },
+    "an own function of a multiple": {
+        "expect": "total(2 x) = 2 total(x)", "let": {"total(z)": "sum(z_i, i)"},
+        "where": {"x": "vector 3"},
+    },
+    "a quotient away from zero": {"expect": "x/x = 1", "where": {"x": "positive"}},
+    "a quotient that is not asked for": {
+        "expect": "x != 0 implies x/x = 1", "where": {"x": "any"},
+    },
+    "a mask against a high score": {
+        "expect": "W[1, 2] = 0", "where": {"T": 2},
+        "let": {"W": "softmax(1e10 stack(concat(0, 1), concat(0, 1)) + causal(T))"},
+    },
+    "a threshold beyond every scale that is tried": {
+        "expect": "alpha_a >= 0.999",
+        "keys": "orthonormal", "query": "1e-20 beta k_a", "where": {"n": [2, 3], "beta": "large"},
+    },
+    "a mean whose weight lies far out": {
+        "expect": "E(exp(k_a^T q)) >= 3e36",
+        "keys": "gaussian", "covariance": {"a": "mu_a mu_a^T"}, "query": "12 mu_a",
+        "where": {"n": 2},
+    },
+    "a variance just so small": {
+        "expect": "var(k_a^T mu_a) <= 2e-16",
+        "keys": "gaussian", "covariance": {"a": "1e-16 mu_a mu_a^T"}, "where": {"n": 2},
+    },
 }  # fmt: skip
 
 
@@ -195,3 +263,35 @@ def test_arbitrary_values_are_measured_at_their_worst() -> None:
     setting: dict[str, Any] = {"keys": "orthonormal", "query": "0 k_a", "where": {"n": 4}}
     assert judged("norm(c - v_a) <= 3/4", **setting).verdict == "proved"
     assert judged("norm(c - v_a) <= 0.74", **setting).verdict == "refuted"
+
+
+@pytest.mark.parametrize(
+    ("expect", "fields", "verdict"),
+    [
+        ("alpha_i >= 0.98 for all i where k_i^T q >= 4",
+         {"keys": "orthonormal", "query": "r k_a", "where": {"n": 2, "r": "[0, 10]"}}, "proved"),
+        ("E(alpha_b) >= 0.99",
+         {"keys": "gaussian", "means": [[1, 0], [0.6, 0.8]], "query": "5 mu_b"}, "refuted"),
+        ("m^2 <= 64^2", {"where": {"m": "1..64"}}, "proved"),
+        ("x/x = 1", {"where": {"x": "any"}}, "refuted"),
+        ("x/x = 1", {"where": {"x": "positive"}}, "proved"),
+        ("W[1, 2] = 0",
+         {"where": {"T": 2}, "let": {"W": "softmax(ones(T, T) + causal(T))"}}, "proved"),
+    ],
+)  # fmt: skip
+def test_what_can_be_decided_is(expect: str, fields: dict[str, Any], verdict: str) -> None:
+    assert judged(expect, **fields).verdict == verdict
+
+
+def test_a_statement_without_a_value_is_refuted_where_it_has_none() -> None:
+    verdict = judged("1/(x - 3) * (x - 3) = 1", where={"x": "[0, 10]"})
+    assert verdict.verdict == "refuted"
+    assert verdict.counterexample is not None
+    assert verdict.counterexample.symbols == {"x": 3}
+    assert "divides by zero" in verdict.evidence.statement
+
+
+def test_given_means_decide_how_many_keys_there_are() -> None:
+    with pytest.raises(FormulaError, match="means"):
+        judged("E(alpha_a) > 0", keys="gaussian", means=[[1, 0], [0, 1]], query="mu_a",
+               where={"n": 3})  # fmt: skip

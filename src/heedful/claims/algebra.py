@@ -74,6 +74,7 @@ class _Prover:
     def __init__(self, problem: CompiledClaim) -> None:
         self.steps: list[str] = []
         self.definitions = problem.definitions
+        self.domains = problem.domains
         self.permutations = {
             name
             for name, domain in problem.domains.items()
@@ -119,6 +120,7 @@ class _Prover:
             case Unary("T", operand):
                 return self._transposed(operand)
             case Binary("*", left, right):
+                self._check_product(left, right)
                 return self._product(self.form(left), self.form(right), node)
             case Binary("/", left, right):
                 inner, divisor = self.form(left), self.form(right)
@@ -137,6 +139,51 @@ class _Prover:
                     raise _Stuck
                 return Form((), ("call", function, *(part.core for part in parts)), ())
         raise _Stuck
+
+    def _check_product(self, left: Expression, right: Expression) -> None:
+        """Stop unless the product is that of matrices, which alone is associative.
+
+        Two vectors side by side give their inner product: x (y z) is a multiple of x and (x y) z
+        one of z.
+        """
+        kinds = self._kind(left), self._kind(right)
+        if None in kinds or kinds == ("vector", "vector"):
+            raise _Stuck
+
+    def _kind(self, node: Expression) -> str | None:
+        """Return whether an expression is a scalar, vector, row or matrix; None: not known."""
+        match node:
+            case Number():
+                return "scalar"
+            case Name(text) if text in self.definitions:
+                return self._kind(self.definitions[text])
+            case Name(text) if text in self.domains:
+                domain = self.domains[text]
+                if not isinstance(domain, Array):
+                    return "scalar"
+                axes = 2 if domain.kind == "permutation" else len(domain.shape)
+                return ("scalar", "vector", "matrix")[axes]
+            case Unary("-", operand):
+                return self._kind(operand)
+            case Unary("T", operand):
+                kind = self._kind(operand)
+                return {"vector": "row", "row": "vector"}.get(kind, kind) if kind else None
+            case Binary("*", left, right):
+                return _product_kind(self._kind(left), self._kind(right))
+            case Binary("+" | "-", left, right):
+                kinds = {self._kind(left), self._kind(right)} - {"scalar"}
+                return None if None in kinds or len(kinds) > 1 else next(iter(kinds), "scalar")
+            case Binary("/" | "^", left, _):
+                return self._kind(left)
+            case Call(function, (argument,)) if FUNCTIONS[function].passing:
+                return self._kind(argument)
+            case Call("ones" | "zeros", arguments):
+                return "vector" if len(arguments) == 1 else "matrix"
+            case Call("eye" | "causal" | "selfattention"):
+                return "matrix"
+            case Call("sqrt" | "exp" | "abs", (argument,)):
+                return self._kind(argument)
+        return None
 
     def _transposed(self, operand: Expression) -> Form:
         inner = self.form(operand)
@@ -210,6 +257,19 @@ class _Prover:
     def _say(self, step: str) -> None:
         if step not in self.steps:
             self.steps.append(step)
+
+
+def _product_kind(left: str | None, right: str | None) -> str | None:
+    if left == "scalar" or right == "scalar":
+        return right if left == "scalar" else left
+    products = {
+        ("vector", "row"): "matrix",
+        ("row", "vector"): "scalar",
+        ("matrix", "vector"): "vector",
+        ("row", "matrix"): "row",
+        ("matrix", "matrix"): "matrix",
+    }
+    return products.get((left or "", right or ""))
 
 
 def _flat_product(first: tuple[object, ...], second: tuple[object, ...]) -> tuple[object, ...]:

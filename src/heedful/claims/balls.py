@@ -30,6 +30,10 @@ class NotEnclosed(Exception):  # noqa: N818 - it is an answer, not an error
     """The expression is outside what balls can enclose."""
 
 
+class NoValue(NotEnclosed):
+    """The expression surely has no value here, such as 1/0 or ln(-1)."""
+
+
 class Span(NamedTuple):
     """Where the letter β runs: from `low` to `high`, or without end when `high` is None."""
 
@@ -106,6 +110,8 @@ class Ball:
 
     def __truediv__(self, other: Ball) -> Ball:
         divisor = other.flat()
+        if divisor.is_zero():
+            raise NoValue("divides by zero")
         if divisor.contains(arb(0)):
             raise NotEnclosed("may divide by zero")
         return Ball(self.c / divisor, None if self.s is None else self.s / divisor, self.span)
@@ -147,6 +153,12 @@ def exponential(x: Ball) -> Ball:
 
 def softmax(logits: Sequence[Ball]) -> list[Ball]:
     """Return softmax of logits that may move with β; equal logits are counted, not repeated."""
+    seen = [logit for logit in logits if not _hidden(logit)]
+    if len(seen) < len(logits):  # a score of −∞ has the weight 0, and takes part in nothing
+        if not seen:
+            raise NoValue("softmax over nothing")
+        shares = iter(softmax(seen))
+        return [Ball(arb(0)) if _hidden(logit) else next(shares) for logit in logits]
     kinds: list[Ball] = []
     counts: list[int] = []
     places: list[int] = []
@@ -159,6 +171,10 @@ def softmax(logits: Sequence[Ball]) -> list[Ball]:
         places.append(place)
     weights = [_weight(own, kinds, counts) for own in kinds]
     return [weights[place] for place in places]
+
+
+def _hidden(logit: Ball) -> bool:
+    return logit.s is None and bool(logit.c == arb.neg_inf())
 
 
 def _weight(own: Ball, kinds: Sequence[Ball], counts: Sequence[int]) -> Ball:

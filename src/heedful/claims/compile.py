@@ -23,6 +23,7 @@ from heedful.claims.language.tree import (
     ForAll,
     Logic,
     Name,
+    Number,
     Position,
     bound_names,
     map_children,
@@ -38,6 +39,10 @@ MOST_NODES = 20_000
 """How large a formula may become when definitions are written out."""
 DEFAULT_SIZES = {"n": (2, 3, 5, 10), "d": (2, 3), "T": (2, 3, 5)}
 MOST_COMBINATIONS = 20_000
+MOST_ASSIGNMENTS = 60
+"""Choices of keys for the letters of a claim that are judged one by one."""
+MOST_CONSTANTS = 6
+"""Numbers of the formulas that are tried for a symbol of an interval."""
 TAKEN = {"k", "v", "mu", "c"}
 """Names that have a meaning already in a claim with keys."""
 FAMILIES = ("k", "v", "mu", "x", "q", "c", "alpha")
@@ -58,6 +63,9 @@ class CompiledClaim:
     domains: dict[str, Domain]
     key_rows: tuple[Expression, ...]
     value_rows: tuple[Expression, ...]
+    mean_rows: tuple[Expression, ...] = ()
+    places: tuple[int, ...] | None = None
+    """Which keys the letters name, from 0; None: the first ones, where it does not matter."""
 
     @cached_property
     def statement(self) -> Expression:
@@ -99,6 +107,7 @@ class CompiledClaim:
             *self.definitions.values(),
             *self.key_rows,
             *self.value_rows,
+            *self.mean_rows,
         )
 
     @cached_property
@@ -117,6 +126,24 @@ class CompiledClaim:
         return tuple(members)
 
     @cached_property
+    def indices(self) -> dict[str, int]:
+        """The named members with the positions they stand for, from 0."""
+        places = range(len(self.members)) if self.places is None else self.places
+        return dict(zip(self.members, places, strict=True))
+
+    def assignments(self) -> list[CompiledClaim]:
+        """Return the claim once for every choice of keys that its letters may name.
+
+        Where keys are given as rows it matters which of them a letter names, and the claim must
+        hold for every choice of different ones.
+        """
+        count, letters = len(self.key_rows or self.mean_rows), len(self.members)
+        if not letters or not count or math.perm(count, letters) > MOST_ASSIGNMENTS:
+            return [self]
+        choices = itertools.permutations(range(count), letters)
+        return [dataclasses.replace(self, places=places) for places in choices] or [self]
+
+    @cached_property
     def large(self) -> tuple[str, ...]:
         """The symbols that are arbitrarily large."""
         return tuple(name for name, domain in self.domains.items() if isinstance(domain, Large))
@@ -126,14 +153,29 @@ class CompiledClaim:
         """The symbols that are arbitrarily small."""
         return tuple(name for name, domain in self.domains.items() if isinstance(domain, Small))
 
-    def scalar_cases(self, rng: np.random.Generator, most: int = 200) -> Iterator[dict[str, float]]:
+    @cached_property
+    def constants(self) -> tuple[float, ...]:
+        """The numbers that the formulas name: where a claim about an interval is likely to fail."""
+        numbers = (
+            node.value for tree in self.trees for node in walk(tree) if isinstance(node, Number)
+        )
+        return tuple(
+            dict.fromkeys(
+                float(x) for value in numbers if abs(value) < 10**6 for x in (value, -value)
+            )
+        )
+
+    def scalar_cases(
+        self, rng: np.random.Generator, most: int = 1200
+    ) -> Iterator[dict[str, float]]:
         """Yield values for every scalar that is neither large nor small, smallest first."""
         choices: dict[str, tuple[float, ...]] = {}
         for name, domain in self.domains.items():
             if isinstance(domain, Values):
                 choices[name] = domain.numbers
             elif isinstance(domain, Interval):
-                choices[name] = domain.examples(rng, 12)
+                named = [x for x in self.constants if domain.contains(x)][:MOST_CONSTANTS]
+                choices[name] = tuple(dict.fromkeys([*domain.examples(rng, 12), *named]))
         names = list(choices)
         cases = [
             dict(zip(names, combination, strict=True))
@@ -202,6 +244,7 @@ def compile_claim(claim: Claim) -> CompiledClaim:
         domains=_domains(claim),
         key_rows=_rows(claim.keys, "keys", expanded),
         value_rows=_rows(claim.values, "values", expanded),
+        mean_rows=_rows(claim.means, "means", expanded),
     )
     _check(compiled)
     return compiled
@@ -257,6 +300,8 @@ def _domains(claim: Claim) -> dict[str, Domain]:
         specs.setdefault("n", list(DEFAULT_SIZES["n"]))
         if claim.keys in ("unit", "any"):
             specs.setdefault("d", list(DEFAULT_SIZES["d"]))
+    if isinstance(claim.means, list | tuple) and claim.means:
+        _match_means(claim, specs)
     width = claim.positions.get("width")
     if width is not None:
         specs.setdefault("d", width)
@@ -272,6 +317,21 @@ def _domains(claim: Claim) -> dict[str, Domain]:
     for size in sorted(sizes & set(domains)):
         _check_size(size, domains[size])
     return domains
+
+
+def _match_means(claim: Claim, specs: dict[str, Any]) -> None:
+    """Let given means decide how many keys there are, and refuse sizes that say otherwise."""
+    sizes = {"n": len(claim.means)}
+    if isinstance(claim.means[0], list | tuple):
+        sizes["d"] = len(claim.means[0])
+    for name, size in sizes.items():
+        if name in claim.where and claim.where[name] != size:
+            raise field_error(
+                ("where", name),
+                f"is {claim.where[name]}, but the means are {len(claim.means)} rows",
+                expected=f"{name} = {size}, or nothing",
+            )
+        specs[name] = size
 
 
 def _domain(name: str, spec: Any) -> Domain:

@@ -26,7 +26,7 @@ from scipy.special import expit, logsumexp, ndtr
 from heedful.attention.design.vertices import certify
 from heedful.attention.operation import softmax as softmax_of
 from heedful.claims import balls
-from heedful.claims.balls import Ball, Enclosure, NotEnclosed, each, flatten, inner, lift
+from heedful.claims.balls import Ball, Enclosure, NotEnclosed, NoValue, each, flatten, inner, lift
 from heedful.claims.values import (
     Kind,
     NoValueError,
@@ -80,7 +80,7 @@ class Missing:
 
 NONE = Missing("no identity is looked for through it")
 JUMPS = Missing("it jumps, and a ball does not decide on which side")
-NOT_EXACT = Missing("its −1e9 stands for −∞, and exp(−1e9) is not exactly 0")
+NOT_FINITE = Missing("its −∞ is no number of algebra")
 BY_CERTIFICATE = Missing("the convex hull is decided by a certificate of its own")
 
 Meaning: TypeAlias = Callable[..., Any] | Missing
@@ -313,11 +313,24 @@ def _floor_of(x: Any) -> Any:
 
 # Functions of single entries -----------------------------------------------------------------
 
+
+def _logarithm(x: Any) -> Any:
+    if x <= 0:
+        raise NoValue("the logarithm of a number that is not above 0")
+    return x.log()
+
+
+def _square_root(x: Any) -> Any:
+    if x < 0:
+        raise NoValue("the square root of a negative number")
+    return x.sqrt()
+
+
 _entrywise("exp(x)", "e to the power x, entry by entry", np.exp, balls.exponential, "exp", r"\exp")
-_entrywise("ln(x)", "natural logarithm, entry by entry", np.log, arb.log, "log", r"\ln")
-_entrywise("log(x)", "natural logarithm, the same as ln", np.log, arb.log, "log", r"\log")
+_entrywise("ln(x)", "natural logarithm, entry by entry", np.log, _logarithm, "log", r"\ln")
+_entrywise("log(x)", "natural logarithm, the same as ln", np.log, _logarithm, "log", r"\log")
 _entrywise(
-    "sqrt(x)", "square root, entry by entry; also √x", np.sqrt, arb.sqrt, "sqrt", r"\sqrt{#1}"
+    "sqrt(x)", "square root, entry by entry; also √x", np.sqrt, _square_root, "sqrt", r"\sqrt{#1}"
 )
 _entrywise(
     "abs(x)", "absolute value, entry by entry; also |x|", np.abs, abs, NONE, r"\left|#1\right|"
@@ -728,10 +741,9 @@ def _self_attention(evaluator: Evaluator, x: Value, *matrices: Value) -> Value:
 _constant(
     "causal(T)",
     "the mask in which position t sees positions up to t",
-    # 0 where position t may see (0 … t), −1e9 elsewhere: to be added before softmax.
-    lambda length: np.triu(np.full((length, length), -1e9), k=1),
-    balls=NOT_EXACT,
-    letters=NOT_EXACT,
+    # 0 where position t may see (0 … t), −∞ elsewhere: to be added before softmax.
+    lambda length: np.triu(np.full((length, length), -np.inf), k=1),
+    letters=NOT_FINITE,
 )
 _define(
     "mass(i, ...)",

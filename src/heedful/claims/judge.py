@@ -22,14 +22,15 @@ from heedful.claims import statistics
 from heedful.claims.algebra import prove_identity
 from heedful.claims.compile import CompiledClaim, compile_claim, equations_only
 from heedful.claims.counterexample import describe
+from heedful.claims.definedness import always_defined
 from heedful.claims.language.tree import Compare, walk
 from heedful.claims.proofs import (
     closed_form,
+    decided_on_ranges,
     disproved_from,
     exact_truth,
     prove_uniqueness,
     proved_from,
-    proved_on_ranges,
     rounded_up,
 )
 from heedful.claims.repair import find_repair
@@ -50,7 +51,7 @@ from heedful.claims.search import (
 from heedful.claims.sheet.claim import Claim, field_error, field_text
 from heedful.claims.symbols import Array, Interval, Values
 from heedful.claims.values import ROUNDING
-from heedful.claims.verdict import Decision, Evidence, Verdict
+from heedful.claims.verdict import Counterexample, Decision, Evidence, Verdict
 from heedful.claims.worlds import TooFewKeysError
 from heedful.errors import FormulaError
 
@@ -108,9 +109,17 @@ def _named(error: FormulaError, claim: Claim) -> FormulaError:
 
 
 def _decide(compiled: CompiledClaim, deadline: float) -> Decision:
-    """Return what the first way that can decide the claim says; the last one always can."""
-    decisions = (way(compiled, deadline) for way in WAYS)
-    return next(decision for decision in decisions if decision is not None)
+    """Decide a claim for every choice of keys that its letters may name: the weakest counts."""
+    weakest: Decision | None = None
+    for assigned in compiled.assignments():
+        ways = (way(assigned, deadline) for way in WAYS)
+        decision = next(decision for decision in ways if decision is not None)
+        if weakest is None or STRENGTHS.index(decision[0]) < STRENGTHS.index(weakest[0]):
+            weakest = decision
+        if weakest[0] == "refuted":
+            break
+    assert weakest is not None
+    return weakest
 
 
 def _by_theorem(compiled: CompiledClaim, _deadline: float) -> Decision | None:
@@ -121,7 +130,7 @@ def _by_theorem(compiled: CompiledClaim, _deadline: float) -> Decision | None:
 
 
 def _by_algebra(compiled: CompiledClaim, _deadline: float) -> Decision | None:
-    steps = prove_identity(compiled)
+    steps = prove_identity(compiled) if always_defined(compiled) else None
     if steps is None or not _well_formed(compiled):
         return None
     statement = "The permutation moves through every part: " + steps[-1] + "."
@@ -130,7 +139,11 @@ def _by_algebra(compiled: CompiledClaim, _deadline: float) -> Decision | None:
 
 def _by_search(compiled: CompiledClaim, deadline: float) -> Decision:
     survey = survey_cases(compiled, deadline)
-    return _refuted(compiled, survey) if survey.failures else _survived(compiled, survey, deadline)
+    if survey.failures:
+        return _refuted(compiled, survey)
+    if survey.without_value is not None:
+        return _undefined(compiled, *survey.without_value)
+    return _survived(compiled, survey, deadline)
 
 
 def _undecided(statement: str) -> Decision:
@@ -176,11 +189,23 @@ def _refuted(compiled: CompiledClaim, survey: Survey) -> Decision:
     return "refuted", evidence, counterexample
 
 
+def _undefined(compiled: CompiledClaim, case: Case, reason: str) -> Decision:
+    """Refute a claim that has no value in one of its cases: such a statement is never true."""
+    symbols = {name: int(x) if x == round(x) else x for name, x in case.scalars.items()}
+    where = ", ".join(f"{name} = {value:g}" for name, value in symbols.items())
+    statement = f"With {where} it has no value ({reason}), so it is not true there."
+    counterexample = Counterexample(
+        symbols=symbols, left=None, right=None, gap=math.inf, statement=statement
+    )
+    evidence = Evidence(method="exact arithmetic", statement=statement, seed=compiled.claim.seed)
+    return "refuted", evidence, counterexample
+
+
 def _survived(compiled: CompiledClaim, survey: Survey, deadline: float) -> Decision:
     """Decide a claim of which no failing case was found: prove it, or say what supports it."""
     if survey.vacuous == survey.looked_at:
         return _undecided(f"The condition held in none of the {survey.looked_at} cases looked at.")
-    proof = _by_letters(compiled, survey, deadline)
+    proof: Evidence | Case | None = _by_letters(compiled, survey, deadline)
     if proof is None and survey.unsure:
         return _undecided(
             f"In {survey.unsure} of {survey.looked_at} cases the two sides are closer than "
@@ -188,6 +213,9 @@ def _survived(compiled: CompiledClaim, survey: Survey, deadline: float) -> Decis
         )
     if proof is None:
         proof = _proof_by_balls(compiled, survey, deadline)
+    if isinstance(proof, Case):
+        failure = proof, replace(outcome_of(compiled, proof), holds=False)
+        return _refuted(compiled, replace(survey, failures=[failure]))
     if proof is not None:
         return "proved", proof, None
     narrow = _failing_narrowly(compiled, survey, deadline)
@@ -253,15 +281,20 @@ def _failing_narrowly(
 
 
 def _by_letters(compiled: CompiledClaim, survey: Survey, deadline: float) -> Evidence | None:
-    if not equations_only(compiled) or not survey.complete:
+    if not equations_only(compiled) or not survey.complete or not always_defined(compiled):
         return None
     from heedful.claims.evaluate.symbolic import prove_symbolically  # SymPy takes 0.3 s to import
 
     return prove_symbolically(compiled, survey.cases, deadline)
 
 
-def _proof_by_balls(compiled: CompiledClaim, survey: Survey, deadline: float) -> Evidence | None:
-    """Enclose every case; possible when the cases are all there are, or intervals."""
+def _proof_by_balls(
+    compiled: CompiledClaim, survey: Survey, deadline: float
+) -> Evidence | Case | None:
+    """Enclose every case; possible when the cases are all there are, or intervals.
+
+    Returns the proof, or a case on the way that was proved to fail.
+    """
     ranges = {
         name: (domain.low, domain.high)
         for name, domain in compiled.domains.items()
@@ -289,7 +322,10 @@ def _proof_by_balls(compiled: CompiledClaim, survey: Survey, deadline: float) ->
                     return None
                 thresholds[label] = bound
             elif ranges:
-                if not proved_on_ranges(compiled, case, ranges):
+                answer = decided_on_ranges(compiled, case, ranges)
+                if isinstance(answer, Case):
+                    return answer
+                if answer is not True:
                     return None
             elif exact_truth(compiled, case) is not True:
                 return None
@@ -453,6 +489,8 @@ def _at_the_end(compiled: CompiledClaim, case: Case, scale: float = NOISY_SCALES
     ends = dict.fromkeys(compiled.large, scale)
     return case.with_scalars(**ends, **vanishing(compiled, scale if compiled.large else 1.0))
 
+
+STRENGTHS = ("refuted", "undecided", "supported", "proved")
 
 WAYS: tuple[Callable[[CompiledClaim, float], Decision | None], ...] = (
     _by_theorem,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +19,7 @@ from heedful.claims.balls import (
     Ball,
     Enclosure,
     NotEnclosed,
+    NoValue,
     Span,
     add,
     identity,
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 PRECISIONS = (128, 512, 4096)
 """Bits tried in turn; a weight such as exp(−1000) needs the last."""
 MOST_BOXES = 4000
+NARROWEST = 1e-7
+"""A box narrower than this, relative to its end, is not halved again."""
 NOT_ENCLOSED = (NotEnclosed, ZeroDivisionError, ValueError, OverflowError)
 """What ball arithmetic raises where it cannot enclose a value."""
 
@@ -68,6 +72,18 @@ def exact_truth(compiled: CompiledClaim, case: Case) -> bool | None:
     return None
 
 
+def without_value(compiled: CompiledClaim, case: Case) -> str | None:
+    """Return why a claim surely has no value in one case, or None."""
+    with ctx.workprec(PRECISIONS[0]), suppress(*NOT_ENCLOSED):
+        try:
+            scalars = {name: decimal(value) for name, value in case.scalars.items()}
+            world = ball_world(compiled, scalars, case.arrays, case.scalars)
+            BallEvaluator(world).truth(compiled.statement)
+        except NoValue as reason:
+            return str(reason)
+    return None
+
+
 def decimal(value: float) -> Ball:
     """Return a number as it is written: 0.1 is 1/10, not the float64 next to it."""
     return Ball.exact(Fraction(repr(float(value))))
@@ -81,8 +97,10 @@ def proved_from(compiled: CompiledClaim, case: Case, beta_0: float) -> bool:
             return True
         # Everything beyond a point at once, and the stretch before it piece by piece.
         far = max(2.0 * beta_0, beta_0 + 20.0)
-        return _along(compiled, case, symbol, far, None) is True and _piecewise(
-            compiled, case, symbol, beta_0, far
+        near = {symbol: (beta_0, far)}
+        return (
+            _along(compiled, case, symbol, far, None) is True
+            and decided_on_ranges(compiled, case, near) is True
         )
     return False
 
@@ -95,19 +113,58 @@ def disproved_from(compiled: CompiledClaim, case: Case, beta_0: float) -> bool:
     return False
 
 
-def proved_on_ranges(
+def decided_on_ranges(
     compiled: CompiledClaim,
     case: Case,
     ranges: Mapping[str, tuple[float, float]],
     seconds: float = 3.0,
-) -> bool:
-    """Tell whether a claim is proved for every value of its interval symbols."""
-    with ctx.workprec(PRECISIONS[0]), suppress(*NOT_ENCLOSED):
-        if len(ranges) == 1:
-            ((symbol, (low, high)),) = ranges.items()
-            return _piecewise(compiled, case, symbol, low, high)
-        return _proved_on_box(compiled, case, dict(ranges), time.perf_counter() + seconds)
-    return False
+) -> bool | Case | None:
+    """Decide a claim for every value of its interval symbols, by halving undecided boxes.
+
+    Returns True where it is proved, a case in the middle of a box on which it is proved to fail,
+    or None.
+    """
+    deadline = time.perf_counter() + seconds
+    boxes: deque[dict[str, tuple[float, float]]] = deque([dict(ranges)])
+    undecided = False
+    with ctx.workprec(PRECISIONS[0]):
+        for done in range(MOST_BOXES):
+            if not boxes:
+                return None if undecided else True
+            if time.perf_counter() > deadline:
+                break
+            box = boxes.popleft()
+            answer = _on_box(compiled, case, box)
+            if answer is False:
+                return case.with_scalars(**{name: sum(ends) / 2 for name, ends in box.items()})
+            if answer is True:
+                continue
+            widest = max(box, key=lambda name: box[name][1] - box[name][0])
+            low, high = box[widest]
+            if high - low < NARROWEST * max(1.0, abs(high)):
+                undecided = True
+                continue
+            if undecided and done > MOST_BOXES // 4:
+                break  # it cannot be proved any more, and no failure is near
+            middle = (low + high) / 2
+            boxes += [{**box, widest: (low, middle)}, {**box, widest: (middle, high)}]
+    return None
+
+
+def _on_box(
+    compiled: CompiledClaim, case: Case, box: dict[str, tuple[float, float]]
+) -> bool | None:
+    """Return whether a claim holds on a whole box, fails on all of it, or None."""
+    with suppress(*NOT_ENCLOSED):
+        if len(box) == 1:
+            ((symbol, (low, high)),) = box.items()
+            return _along(compiled, case, symbol, low, high)
+        scalars = {name: decimal(value) for name, value in case.scalars.items()}
+        scalars.update({name: Ball.between(low, high) for name, (low, high) in box.items()})
+        numbers = {name: value for name, value in case.scalars.items() if name not in box}
+        world = ball_world(compiled, scalars, case.arrays, numbers)
+        return BallEvaluator(world).truth(compiled.statement)
+    return None
 
 
 def limit_weights(compiled: CompiledClaim, case: Case) -> list[float] | None:
@@ -138,7 +195,7 @@ def ball_world(
         symbols.setdefault("I", identity(sizes["d"], sizes["d"]))
     world = BallWorld(
         symbols=symbols,
-        indices={name: place for place, name in enumerate(compiled.members)},
+        indices=compiled.indices,
         tolerance=float(compiled.claim.tolerance),
         width=sizes.get("d", 2),
         base=float(compiled.claim.positions.get("base", 10000.0)),
@@ -171,6 +228,10 @@ def _with_keys(
         families["k"] = rows
     elif compiled.claim.keys in ("unit", "any"):
         families["k"] = lift(np.asarray(arrays["k"]))
+    elif compiled.mean_rows:
+        evaluator = BallEvaluator(world)
+        means = [list(evaluator.value(row).entries) for row in compiled.mean_rows]
+        families["k"] = Enclosure(means, "matrix")
     else:
         families["k"] = identity(sizes["n"], sizes["d"])
     if compiled.claim.keys == "gaussian":
@@ -252,50 +313,6 @@ def _along(
     compiled: CompiledClaim, case: Case, symbol: str, low: float, high: float | None
 ) -> bool | None:
     return BallEvaluator(_lettered(compiled, case, symbol, low, high)).truth(compiled.statement)
-
-
-def _piecewise(compiled: CompiledClaim, case: Case, symbol: str, low: float, high: float) -> bool:
-    pieces = [(low, high)]
-    for _ in range(MOST_BOXES):
-        if not pieces:
-            return True
-        first, last = pieces.pop()
-        answer = _along(compiled, case, symbol, first, last)
-        if answer is False or last - first < 1e-7 * max(1.0, abs(last)):
-            return answer is True and not pieces
-        if answer is None:
-            middle = (first + last) / 2
-            pieces += [(first, middle), (middle, last)]
-    return False
-
-
-def _proved_on_box(
-    compiled: CompiledClaim, case: Case, ranges: dict[str, tuple[float, float]], deadline: float
-) -> bool:
-    boxes = [ranges]
-    done = 0
-    while boxes:
-        box = boxes.pop()
-        done += 1
-        if done > MOST_BOXES or time.perf_counter() > deadline:
-            return False
-        scalars = {name: decimal(value) for name, value in case.scalars.items()}
-        scalars.update({name: Ball.between(low, high) for name, (low, high) in box.items()})
-        numbers = {name: value for name, value in case.scalars.items() if name not in box}
-        try:
-            world = ball_world(compiled, scalars, case.arrays, numbers)
-            answer = BallEvaluator(world).truth(compiled.statement)
-        except NotEnclosed:
-            answer = None
-        if answer is True:
-            continue
-        widest = max(box, key=lambda name: box[name][1] - box[name][0])
-        low, high = box[widest]
-        if answer is False or high - low < 1e-7 * max(1.0, abs(high)):
-            return False
-        middle = (low + high) / 2
-        boxes += [{**box, widest: (low, middle)}, {**box, widest: (middle, high)}]
-    return True
 
 
 # ---- how large is large: the bound β₀ from which a claim holds, and its formula ----

@@ -18,7 +18,7 @@ import numpy as np
 from heedful.claims.compile import CompiledClaim, equations_only
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.language.tree import Compare, Expression, Logic, walk
-from heedful.claims.proofs import exact_truth
+from heedful.claims.proofs import exact_truth, without_value
 from heedful.claims.sheet.claim import field_error
 from heedful.claims.symbols import LARGE, SMALL, Array, Values, array_examples
 from heedful.claims.values import NoValueError, Truth
@@ -30,6 +30,8 @@ MOST_EVALUATIONS = 1500
 UNSURE = 1e-6
 FARTHER = (1e2, 1e3, 1e4)
 """Scales at which a claim about a large symbol must go on failing to be refuted."""
+FARTHEST = (1e24, 1e60, 1e150, 1e300)
+"""Scales at which exact arithmetic looks whether a failure has ended."""
 BETWEEN, MOST_BETWEEN = 192, 8
 """How often, and in how many cases, a claim that survived is tried between the scales."""
 BEYOND = (1e6, 1e12, 1e40)
@@ -83,6 +85,8 @@ class Survey:
     """Cases that hold, but so narrowly that float64 cannot tell for sure."""
     complete: bool = False
     """Whether every combination of the listed values was looked at."""
+    without_value: tuple[Case, str] | None = None
+    """The simplest case of numbers alone in which the claim has no value, and why."""
 
 
 def survey_cases(compiled: CompiledClaim, deadline: float) -> Survey:
@@ -106,6 +110,9 @@ def survey_cases(compiled: CompiledClaim, deadline: float) -> Survey:
             continue
         except NoValueError as error:
             no_value = error
+            if not case.arrays and survey.without_value is None and not compiled.large:
+                reason = without_value(compiled, case)
+                survey.without_value = None if reason is None else (case, reason)
             continue
         survey.looked_at += 1
         survey.cases.append(case)
@@ -219,7 +226,11 @@ def fails_for_good(compiled: CompiledClaim, case: Case) -> bool:
         if outcome.holds is not False:
             return False
         gaps.append(float(np.max(outcome.truth.gap)))
-    return min(gaps) >= 0.99 * gaps[0]
+    if min(gaps) < 0.99 * gaps[0]:
+        return False
+    # A scale of 1e-20 β fails at every scale above, and holds from 1e23 on.
+    far = (case.with_scalars(**{symbol: value}) for value in FARTHEST)
+    return inexact(compiled) or all(exact_truth(compiled, at) is not True for at in far)
 
 
 def holds_throughout(compiled: CompiledClaim, cases: list[Case], rng: np.random.Generator) -> bool:

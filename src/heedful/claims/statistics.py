@@ -20,7 +20,7 @@ import numpy as np
 from flint import arb, ctx
 from scipy.special import stdtrit
 
-from heedful.claims.balls import Ball, Enclosure, NotEnclosed, Span, flatten, lift
+from heedful.claims.balls import Ball, Enclosure, NotEnclosed, Span, flatten
 from heedful.claims.compile import CompiledClaim
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.evaluate.float import Evaluator, World
@@ -109,12 +109,15 @@ def _noise(problem: CompiledClaim, directions: int) -> Noise:
 
 
 def _quadrature_error(problem: CompiledClaim, case: Case, gap: float) -> float:
-    """Bound the error of the midpoint rule by that of a coarser one, and by jumps at nodes."""
+    """Bound the error of the midpoint rule: by a coarser one, a longer one, and jumps at nodes."""
     if not problem.statistical:
         return 0.0
     coarse = _truth(problem, case, quadrature_noise(QUADRATURE_NODES // 2))[1]
+    # What grows like exp(βξ) has its weight far out: there the rule must not have ended.
+    longer = _truth(problem, case, quadrature_noise(2 * QUADRATURE_NODES, 2 * REACH))[1]
     jumps = 4 * REACH * NORMAL_PEAK / QUADRATURE_NODES if _has_jumps(problem) else 0.0
-    return 2 * abs(float(np.max(coarse.gap)) - gap) + jumps
+    apart = max(abs(float(np.max(other.gap)) - gap) for other in (coarse, longer))
+    return 2 * apart + jumps
 
 
 def _sampling_error(problem: CompiledClaim, case: Case, noise: Noise) -> float:
@@ -304,16 +307,21 @@ def _noisy_keys(world: World, factors: list[Any], xi: Ball) -> Enclosure:
     rows = []
     for mean, factor in zip(world.families["mu"].array[0], factors, strict=True):
         if factor.shape[1] == 0:
-            rows.append(lift(mean).entries)
+            rows.append([_near(x) for x in mean])
         else:
             size = float(np.max(np.abs(factor)))
             rows.append(
                 [
-                    Ball.exact(float(x)) + _rounded(slope, size) * xi
+                    _near(x) + _rounded(slope, size) * xi
                     for x, slope in zip(mean, factor[:, 0], strict=True)
                 ]
             )
     return Enclosure(rows, "matrix")
+
+
+def _near(x: float) -> Ball:
+    """Return an entry of a mean: exact if it is a whole number, else with its rounding."""
+    return Ball(arb(float(x), 0.0 if x == round(x) else abs(float(x)) * 1e-15))
 
 
 def _rounded(x: float, size: float) -> Ball:

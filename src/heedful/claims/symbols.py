@@ -26,6 +26,8 @@ LARGE = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1e3, 1e4)
 """Where a claim about a large scale is looked at; it must hold from some point on."""
 SMALL = (1e-2, 1e-4, 1e-6, 1e-9)
 MOST_VALUES = 64
+MOST_WHOLE_NUMBERS = 1000
+"""Ranges of so many whole numbers are looked at one by one."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,10 @@ def domain_of(name: str, spec: Any) -> Domain:
     if text in words:
         return words[text]
     if found := re.fullmatch(r"(-?\d+)\s*\.\.\s*(-?\d+)", text):
-        return Interval(float(found[1]), float(found[2]), integer=True)
+        first, last = int(found[1]), int(found[2])
+        if 0 <= last - first < MOST_WHOLE_NUMBERS:  # few enough to look at every one
+            return Values(tuple(float(number) for number in range(first, last + 1)))
+        return Interval(float(first), float(last), integer=True)
     if found := re.fullmatch(r"integer(?:s)?\s*(>=|>)\s*(-?\d+)", text):
         low = float(found[2]) + (1.0 if found[1] == ">" else 0.0)
         return Interval(low, math.inf, integer=True)

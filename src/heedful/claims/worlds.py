@@ -55,7 +55,7 @@ def build_world(
         symbols.setdefault("I", Value(np.eye(sizes["d"])[None], "matrix"))
     world = World(
         symbols=symbols,
-        indices={name: place for place, name in enumerate(compiled.members)},
+        indices=compiled.indices,
         width=sizes.get("d", 2),
         base=float(claim.positions.get("base", 10000.0)),
         tolerance=float(claim.tolerance),
@@ -90,12 +90,13 @@ def noise_directions(compiled: CompiledClaim, scalars: Mapping[str, float]) -> i
     return count
 
 
-def quadrature_noise(nodes: int = QUADRATURE_NODES) -> Noise:
+def quadrature_noise(nodes: int = QUADRATURE_NODES, reach: float = REACH) -> Noise:
     """Return the midpoint nodes and weights of one standard normal coordinate."""
     from scipy.special import ndtr
 
-    edges = np.linspace(-REACH, REACH, nodes + 1)
-    weights = np.diff(ndtr(edges))
+    edges = np.linspace(-reach, reach, nodes + 1)
+    # On the far side the masses are differences of numbers near 1: take them from the near side.
+    weights = np.where(edges[1:] <= 0, np.diff(ndtr(edges)), -np.diff(ndtr(-edges)))
     return Noise(((edges[1:] + edges[:-1]) / 2)[:, None], weights / weights.sum())
 
 
@@ -140,13 +141,13 @@ def _with_keys(
         raise TooFewKeysError(n, len(world.indices))
     if kind in ("unit", "any"):
         return _scaled(compiled, world, constant(arrays["k"]))
-    if n > d:
+    if n > d and not compiled.mean_rows:
         raise field_error(
             ("where",),
             f"{n} keys in {d} dimensions",
             expected=f"d ≥ n for {kind} keys",
         )
-    rows = constant(np.eye(n, d))
+    rows = _stack(world, compiled.mean_rows) if compiled.mean_rows else constant(np.eye(n, d))
     if kind == "orthonormal":
         return _scaled(compiled, world, rows)
     world = replace(world, families={**world.families, "mu": rows})
@@ -209,11 +210,11 @@ def _factor(covariance: Value, d: int, member: str) -> Any:
             expected=f"a symmetric {d} x {d} matrix",
         )
     sizes, directions = np.linalg.eigh(matrix)
-    if sizes[0] < -1e-9 * max(1.0, sizes[-1]):
+    if sizes[0] < -1e-9 * max(abs(sizes[0]) * 1e-3, sizes[-1]):
         raise field_error(
             ("covariance", member), f"has the eigenvalue {sizes[0]:.3g}", expected="none below 0"
         )
-    kept = sizes > 1e-14 * max(1.0, sizes[-1])
+    kept = sizes > 1e-14 * max(0.0, sizes[-1])  # however small a variance is, it is noise
     return directions[:, kept] * np.sqrt(sizes[kept])
 
 

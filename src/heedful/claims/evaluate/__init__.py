@@ -109,8 +109,12 @@ class TreeEvaluator(ABC, Generic[V]):
         """Return one entry of a vector or row of a matrix; `text` is how it was written."""
 
     @abstractmethod
-    def meets(self, condition: Expression) -> bool:
-        """Tell whether the bound indices of this world surely meet a condition."""
+    def meets(self, condition: Expression) -> bool | None:
+        """Tell whether the bound indices of this world meet a condition; None: not decided."""
+
+    def undecided(self, call: Call, part: V) -> V:
+        """Return what a fold takes for a part that may or may not belong to it."""
+        raise FormulaError("formula", f"the condition of {call.function} is not decided")
 
     def within(self, world: Setting[V]) -> Self:
         """Return an evaluator of the same kind in another world."""
@@ -180,12 +184,19 @@ class TreeEvaluator(ABC, Generic[V]):
             return [self.value(argument) for argument in call.arguments]
         body, over = call.arguments
         condition = None if isinstance(over, Name) else over
-        return [inner.value(body) for inner in self.cases(bound, condition, body)]
+        return [
+            inner.value(body) if sure else self.undecided(call, inner.value(body))
+            for inner, sure in self.cases(bound, condition, body)
+        ]
 
     def cases(
         self, bound: tuple[str, ...], condition: Expression | None, body: Expression
-    ) -> Iterator[Self]:
-        """Yield an evaluator for every value of the bound indices that meets the condition."""
+    ) -> Iterator[tuple[Self, bool]]:
+        """Yield an evaluator for every value of the bound indices that meets the condition.
+
+        Beside it stands whether the condition is surely met: a ball may be too wide to tell, and
+        leaving such a case out would prove what is false there.
+        """
         ranges = [self._range(index, condition, body) for index in bound]
         chosen: Iterator[tuple[Place, ...]] = itertools.product(*ranges)
         if math.prod(len(each) for each in ranges) > MOST_CASES:
@@ -203,8 +214,11 @@ class TreeEvaluator(ABC, Generic[V]):
                 indices={**self.world.indices, **positions},
                 symbols={**self.world.symbols, **numbers},
             )
-            if condition is None or self.within(_counted(self, world, condition)).meets(condition):
-                yield self.within(world)
+            met: bool | None = True
+            if condition is not None:
+                met = self.within(_counted(self, world, condition)).meets(condition)
+            if met is not False:
+                yield self.within(world), met is True
 
     def _range(self, index: str, condition: Expression | None, body: Expression) -> list[Place]:
         names = names_in(body) | (names_in(condition) if condition is not None else set())

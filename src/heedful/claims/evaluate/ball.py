@@ -18,6 +18,7 @@ from heedful.claims.balls import (
     Ball,
     Enclosure,
     NotEnclosed,
+    NoValue,
     add,
     each,
     flatten,
@@ -138,9 +139,15 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
         except NotEnclosed:
             return None
 
-    def meets(self, condition: Expression) -> bool:
-        """Tell whether bound indices surely meet a condition."""
-        return self.truth(condition) is True
+    def meets(self, condition: Expression) -> bool | None:
+        """Tell whether bound indices meet a condition everywhere, nowhere, or None."""
+        return self.truth(condition)
+
+    def undecided(self, call: Call, part: Enclosure) -> Enclosure:
+        """Return the hull of a part and 0: a sum may or may not have this term."""
+        if call.function != "sum":
+            raise NotEnclosed(f"a condition of {call.function} that the balls do not decide")
+        return each(part, lambda x: Ball(x.flat().union(arb(0))))
 
     def member(self, family: Enclosure, position: int, text: str) -> Enclosure:
         """Return one entry of a vector or row of a matrix."""
@@ -158,6 +165,10 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
         if left.kind != "scalar" or right.kind != "scalar":
             raise NotEnclosed("a power of something that is no scalar")
         base, exponent = left.entries.flat(), right.entries.flat()
+        if base.is_zero() and exponent < 0:
+            raise NoValue("a negative power of 0")
+        if base < 0 and exponent.is_exact() and not exponent.is_integer():
+            raise NoValue("a fractional power of a negative number")
         if exponent.is_integer() and abs(exponent) < LARGEST_POWER:
             return Enclosure(Ball(base ** int(exponent.unique_fmpz())), "scalar")
         if not base > 0:
@@ -191,11 +202,11 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
     def _for_all(self, node: ForAll) -> bool | None:
         verdict: bool | None = True
         try:
-            for inner in self.cases(node.indices, node.condition, node.body):
+            for inner, sure in self.cases(node.indices, node.condition, node.body):
                 part = inner.truth(node.body)
-                if part is False:
+                if part is False and sure:
                     return False
-                verdict = None if part is None else verdict
+                verdict = verdict if part is True else None
         except FormulaError as error:
             raise NotEnclosed(error.problem) from None
         return verdict

@@ -28,6 +28,7 @@ from heedful.claims.language.tree import (
     Name,
     Number,
     Unary,
+    walk,
 )
 from heedful.claims.values import (
     OPERATORS,
@@ -73,7 +74,7 @@ class Evaluator(TreeEvaluator[Value]):
             raise node.locate(error) from None
         single = result.array.size == 1  # most are, and math is ten times as quick
         finite = math.isfinite(result.array.item()) if single else np.isfinite(result.array).all()
-        if not finite and not (isinstance(node, Name) and node.text == "infinity"):
+        if not finite and not _may_be_infinite(node, result):
             problem = f"{show(node)} is not a finite number"
             raise node.locate(NoValueError("formula", problem, expected="finite numbers"))
         return result
@@ -242,7 +243,7 @@ class Evaluator(TreeEvaluator[Value]):
     def _for_all(self, node: ForAll) -> Truth:
         worst: Truth | None = None
         holds, gap = np.asarray([True]), np.asarray([-np.inf])
-        for inner in self.cases(node.indices, node.condition, node.body):
+        for inner, _ in self.cases(node.indices, node.condition, node.body):
             truth = inner.truth(node.body)
             holds = holds & truth.holds
             gap = np.maximum(gap, truth.gap)
@@ -251,3 +252,11 @@ class Evaluator(TreeEvaluator[Value]):
         if worst is None:
             return Truth(holds, np.asarray([-1.0]))
         return Truth(holds, gap, worst.left, worst.right)
+
+
+def _may_be_infinite(node: Expression, value: Value) -> bool:
+    """Tell whether a value may hold infinities: `infinity` itself, and scores behind a mask."""
+    if isinstance(node, Name) and node.text == "infinity":
+        return True
+    masked = any(isinstance(part, Call) and part.function == "causal" for part in walk(node))
+    return masked and bool(np.all(np.isfinite(value.array) | np.isneginf(value.array)))

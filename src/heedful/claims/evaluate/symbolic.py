@@ -112,7 +112,7 @@ class Letters(TreeEvaluator[Any]):
             case ForAll(indices, condition, body):
                 if condition is not None and not _plain_condition(condition):
                     raise NotSymbolic("a condition on more than indices")
-                return all(inner.holds(body) for inner in self.cases(indices, condition, body))
+                return all(inner.holds(body) for inner, _ in self.cases(indices, condition, body))
             case Compare("=", left, right):
                 return _zero(self.value(left) - self._like(left, right))
         raise NotSymbolic("a statement that is no equation")
@@ -244,7 +244,7 @@ def letters_for(problem: CompiledClaim, size: Mapping[str, float]) -> Letters:
             shape = tuple(size_of(part, sizes) for part in domain.shape)
             symbols[name] = _letters(name, shape)
             count += len(symbols[name])
-    indices = {name: place for place, name in enumerate(problem.members)}
+    indices = problem.indices
     world = LetterWorld(symbols=symbols, indices=indices)
     if problem.claim.keys is not None:
         world = _with_keys(problem, world, sizes)

@@ -14,6 +14,7 @@ from itertools import count
 from heedful.claims.language.tokens import subscripts
 from heedful.claims.language.tree import (
     Call,
+    Entry,
     Expression,
     ForAll,
     Name,
@@ -35,10 +36,13 @@ def substitute(tree: Expression, mapping: Mapping[str, Expression]) -> Expressio
     """Return the formula with expressions in the place of free names, all at once.
 
     Whole names only: {"k_a": …} leaves k_b alone, and a bound `alpha_i` is not the free one.
+    A member follows its family: with {"x": …}, `x_i` becomes member i of what stands for x.
 
     >>> from heedful.claims.language import parse, parse_value, show
     >>> show(substitute(parse("x + v_i = 0 for all i"), {"x": parse_value("k_i / 2")}))
     'k_i / 2 + v_i1 = 0 for all i1'
+    >>> show(substitute(parse_value("sum(x_i, i)"), {"x": parse_value("2 y")}))
+    'sum((2 * y)[i], i)'
     """
     return _checked(_substitute(tree, dict(mapping)))
 
@@ -67,10 +71,11 @@ def constant(value: int | float | Fraction) -> Expression:
 
 def _substitute(node: Expression, mapping: dict[str, Expression]) -> Expression:
     if isinstance(node, Name):
-        return mapping.get(node.text, node)
+        return mapping[node.text] if node.text in mapping else _member(node, mapping)
     bound = set(bound_names(node))
     if bound:
         inside = {part for child in children(node) for part in mentions(child)}
+        inside |= {name.rpartition("_")[0] for name in inside}
         mapping = {
             name: new
             for name, new in mapping.items()
@@ -80,6 +85,27 @@ def _substitute(node: Expression, mapping: dict[str, Expression]) -> Expression:
     if not mapping:
         return node
     return _rebuilt(node, (_substitute(child, mapping) for child in children(node)))
+
+
+def _member(node: Name, mapping: Mapping[str, Expression]) -> Expression:
+    """Return `x_i` as member i of what is put in the place of x; other names stay."""
+    base, _, member = node.text.rpartition("_")
+    if base not in mapping:
+        return node
+    family = mapping[base]
+    if isinstance(family, Name) and "_" not in family.text:
+        return Name(f"{family.text}_{member}", position=node.position)
+    index = Number(Fraction(int(member))) if member.isdigit() else Name(member)
+    return Entry(family, (dataclasses.replace(index, position=node.position),))
+
+
+def _replace(node: Expression, old: Expression, new: Expression) -> Expression:
+    if node == old:
+        return new
+    bound = set(bound_names(node))
+    if bound and not bound & mentions(old):
+        node = _without_clash(node, set(mentions(new)))
+    return _rebuilt(node, (_replace(child, old, new) for child in children(node)))
 
 
 def _without_clash(node: Expression, taken: set[str]) -> Expression:

@@ -1,0 +1,145 @@
+"""Where a formula surely has a value: the condition under which algebra may speak of it.
+
+`x/x` and `1` are the same expression in their letters, but x/x has no value at 0, and a statement
+without a value is never true. Proofs in letters and by permutations see no numbers, so they hold
+only for formulas that have a value for all of them. The rules are few and err on the safe side:
+what they do not recognise may be undefined.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from heedful.claims.compile import CompiledClaim
+from heedful.claims.language.tree import Binary, Call, Expression, Name, Number, walk
+from heedful.claims.symbols import Domain, Interval, Values
+
+Sign = Literal["positive", "nonnegative", "unknown"]
+
+PARTIAL = frozenset({"layernorm", "rmsnorm", "inv", "kl", "max", "min", "quantile", "causal"})
+"""Functions that have no value for some arguments, whatever their sign."""
+ALWAYS_POSITIVE = frozenset({"exp", "sigmoid", "softmax", "softmax_rows", "weights"})
+NEVER_NEGATIVE = frozenset({"abs", "norm", "relu", "var", "std", "entropy", "tv"})
+
+
+def always_defined(compiled: CompiledClaim) -> bool:
+    """Tell whether every formula of a claim surely has a value in every case."""
+    return all(_defined(node, compiled) for tree in compiled.trees for node in walk(tree))
+
+
+def _defined(node: Expression, compiled: CompiledClaim) -> bool:
+    match node:
+        case Binary("/", _, divisor):
+            return sign_of(divisor, compiled) == "positive"
+        case Binary("^", _, Number(value)) if value.denominator == 1 and value >= 0:
+            return True
+        case Binary("^", base, _):
+            return sign_of(base, compiled) == "positive"
+        case Call("ln" | "log", (argument,)):
+            return sign_of(argument, compiled) == "positive"
+        case Call("sqrt", (argument,)):
+            return sign_of(argument, compiled) != "unknown"
+        case Call("max" | "min", (_,)):
+            return True  # over the entries of a vector, which has some
+        case Call(function):
+            return function not in PARTIAL
+    return True
+
+
+def sign_of(node: Expression, compiled: CompiledClaim) -> Sign:
+    """Return what is surely known about the sign of a value."""
+    match node:
+        case Number(value):
+            return "positive" if value > 0 else "nonnegative" if value == 0 else "unknown"
+        case Name(text):
+            return _sign_of_name(text, compiled)
+        case Binary("-", left, right):
+            low, high = _least(left, compiled), _greatest(right, compiled)
+            if low is None or high is None or low < high:
+                return "unknown"
+            return "positive" if low > high else "nonnegative"
+        case Binary("+" | "*" | "/" as operator, left, right):
+            return _joined(operator, sign_of(left, compiled), sign_of(right, compiled))
+        case Binary("^", base, Number(value)):
+            even = value.denominator == 1 and value.numerator % 2 == 0
+            inside = sign_of(base, compiled)
+            return "nonnegative" if even and inside == "unknown" else inside
+        case Call(function, arguments):
+            return _sign_of_call(function, arguments, compiled)
+    return "unknown"
+
+
+def _least(node: Expression, compiled: CompiledClaim) -> float | None:
+    """Return a number that a value surely does not fall below."""
+    match node:
+        case Number(value):
+            return float(value)
+        case Name("e" | "pi" as text):
+            return math.e if text == "e" else math.pi
+        case Name(text):
+            domain = compiled.domains.get(text)
+            if isinstance(domain, Values):
+                return min(domain.numbers)
+            return domain.low if isinstance(domain, Interval) else None
+        case Binary("+" | "*" as operator, left, right):
+            low, other = _least(left, compiled), _least(right, compiled)
+            if low is None or other is None:
+                return None
+            if operator == "+":
+                return low + other
+            return low * other if min(low, other) >= 0 else None
+    return 0.0 if sign_of(node, compiled) != "unknown" else None
+
+
+def _greatest(node: Expression, compiled: CompiledClaim) -> float | None:
+    match node:
+        case Number(value):
+            return float(value)
+        case Name(text):
+            domain = compiled.domains.get(text)
+            if isinstance(domain, Values):
+                return max(domain.numbers)
+            return domain.high if isinstance(domain, Interval) else None
+    return None
+
+
+def _joined(operator: str, left: Sign, right: Sign) -> Sign:
+    if "unknown" in (left, right):
+        return "unknown"
+    some, every = "positive" in (left, right), left == right == "positive"
+    return "positive" if (some if operator == "+" else every) else "nonnegative"
+
+
+def _sign_of_call(
+    function: str, arguments: tuple[Expression, ...], compiled: CompiledClaim
+) -> Sign:
+    if function in ALWAYS_POSITIVE:
+        return "positive"
+    if function in NEVER_NEGATIVE:
+        return "nonnegative"
+    if function in ("sum", "prod", "sqrt", "max", "min", "mean") and arguments:
+        inside = sign_of(arguments[0], compiled)
+        # A sum over an index may be over nothing, and then it is 0.
+        bound = len(arguments) > 1 and not isinstance(arguments[1], Name)
+        return "nonnegative" if inside == "positive" and bound else inside
+    return "unknown"
+
+
+def _sign_of_name(text: str, compiled: CompiledClaim) -> Sign:
+    if text in ("e", "pi"):
+        return "positive"
+    base = text.partition("_")[0]
+    if base.rstrip("0123456789") == "alpha" and base not in compiled.domains:
+        return "positive"  # a weight is exp(…) over a sum of such
+    domain: Domain | None = compiled.domains.get(text)
+    if text in ("n", "d") and domain is None:
+        return "positive"
+    low = None
+    if isinstance(domain, Values):
+        low, is_open = min(domain.numbers), False
+    elif isinstance(domain, Interval):
+        low, is_open = domain.low, domain.open_low
+    if low is None or low < 0:
+        return "unknown"
+    return "positive" if low > 0 or is_open else "nonnegative"
