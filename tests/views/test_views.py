@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from heedful import views
 from heedful.attention import (
     GaussianKeys,
     attend,
@@ -36,7 +35,7 @@ from heedful.attention.operation import Reading
 from heedful.errors import InputError
 from heedful.positions import SCHEMES, positions_study
 from heedful.records import Record
-from heedful.views import view
+from heedful.views import blocks as views
 from heedful.views.attention import (
     copyable_blocks,
     copyable_figure,
@@ -48,7 +47,7 @@ from heedful.views.attention import (
     robust_heads_blocks,
     robust_heads_figure,
 )
-from heedful.views.blocks import Block, Section, Span, Table, Text, View, group, table
+from heedful.views.blocks import Block, Section, Span, Table, Text, View, group, table, view
 from heedful.views.formatting import at_least, at_most, number
 from heedful.views.html import blocks_html, breakable, maths
 from heedful.views.noise import NoiseComparison, noise_blocks, noise_figure
