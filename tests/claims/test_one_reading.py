@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from noting_judge import noting
 
-from heedful.claims import api
+from heedful.claims import checker
 from heedful.claims.checker import Checker
 from heedful.claims.judge import judge_claim
 from heedful.claims.language import parse, parse_value
@@ -94,8 +94,8 @@ def test_a_check_reads_each_formula_and_judges_each_claim_once(diary: Path) -> N
 
 def test_a_claim_from_python_is_read_and_judged_once(diary: Path) -> None:
     with noting():
-        verdict = api.claim(
-            "c ≈ (v_a + v_b)/2 within 0.01", query="k_a + k_b", keys=api.orthonormal(n=10)
+        verdict = checker.claim(
+            "c ≈ (v_a + v_b)/2 within 0.01", query="k_a + k_b", keys=checker.orthonormal(n=10)
         )
     assert verdict.repair is not None
     assert set(noted(diary, "tokens").values()) == {1}

@@ -51,8 +51,14 @@ from heedful.views.blocks import Block, Section, Span, Table, Text, View, group,
 from heedful.views.formatting import at_least, at_most, number
 from heedful.views.html import blocks_html, breakable, maths
 from heedful.views.noise import NoiseComparison, noise_blocks, noise_figure
-from heedful.views.positions import positions_blocks, positions_figure
-from heedful.views.properties import OrderFinding, OrderStudy, order_blocks, order_figure
+from heedful.views.order import (
+    OrderFinding,
+    OrderStudy,
+    order_blocks,
+    order_figure,
+    positions_blocks,
+    positions_figure,
+)
 from heedful.views.sequence import sequence_blocks, sequence_figure
 from heedful.views.terminal import WIDEST, print_blocks
 

@@ -4,8 +4,16 @@ A claim is read (`sheet`, `language`), compiled, judged and, if it fails, repair
 so for many. This room sees attention, positions and the base modules; it never imports torch.
 """
 
-from heedful.claims.api import KeySetting, arbitrary, claim, gaussian, orthonormal, unit
-from heedful.claims.checker import CheckReport, check
+from heedful.claims.checker import (
+    CheckReport,
+    KeySetting,
+    arbitrary,
+    check,
+    claim,
+    gaussian,
+    orthonormal,
+    unit,
+)
 from heedful.claims.judge import judge_claim
 from heedful.claims.sheet.claim import Claim
 from heedful.claims.sheet.reader import Sheet, load_sheet

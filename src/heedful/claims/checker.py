@@ -1,5 +1,6 @@
-"""Checking many claims: judge each within limits, and report them in order.
+"""Claims from Python: one with `claim`, many with `check`, each within limits and in order.
 
+    claim("alpha_a >= 0.9", query="6 k_a", keys=orthonormal(n=10))  →  Verdict
     check(["answers/"], workers=2)  →  CheckReport
 
 Claims are judged in child processes (`heedful.workers`), on this machine or on a Dask cluster.
@@ -16,10 +17,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from heedful.claims.judge import judge_claim
 from heedful.claims.sheet.claim import Claim
 from heedful.claims.sheet.reader import Sheet, catalog, find_sheets
 from heedful.claims.sheet.writing import setting_text
@@ -408,3 +410,68 @@ def _wait_for_cluster(client: Any, address: str) -> None:
             f"the scheduler at {address} has no worker after {CLUSTER_WORKER_SECONDS} s",
             hint=f"start one with: dask worker {address}",
         ) from None
+
+
+@dataclass(frozen=True)
+class KeySetting:
+    """Which keys a claim is about, and their sizes."""
+
+    keys: Any
+    where: dict[str, Any] = field(default_factory=dict)
+    covariance: dict[str, str] = field(default_factory=dict)
+
+
+def orthonormal(n: Any = None, d: Any = None) -> KeySetting:
+    """Perpendicular keys of norm 1; n is a number, a list of numbers, or "2..64"."""
+    return KeySetting("orthonormal", _sizes(n, d))
+
+
+def unit(n: Any = None, d: Any = None) -> KeySetting:
+    """Arbitrary keys of norm 1."""
+    return KeySetting("unit", _sizes(n, d))
+
+
+def arbitrary(n: Any = None, d: Any = None) -> KeySetting:
+    """Arbitrary keys."""
+    return KeySetting("any", _sizes(n, d))
+
+
+def gaussian(n: Any = None, d: Any = None, **covariance: str) -> KeySetting:
+    """Keys k_i ~ N(μ_i, Σ_i) with perpendicular unit means: gaussian(10, a="1/2 mu_a mu_a^T")."""
+    return KeySetting("gaussian", _sizes(n, d), dict(covariance))
+
+
+def claim(
+    expect: str | Sequence[str],
+    *,
+    keys: KeySetting | Any = None,
+    query: str | None = None,
+    heads: Sequence[str] = (),
+    where: dict[str, Any] | None = None,
+    **fields: Any,
+) -> Verdict:
+    """Judge one claim; `fields` are those of `Claim`: given, let, scale, sequence, …
+
+    >>> claim("c ≈ (v_a + v_b)/2", query="k_a + k_b", keys=orthonormal(n=10)).verdict
+    'refuted'
+    >>> keys = orthonormal(n=10)
+    >>> claim("c ≈ (v_a + v_b)/2 within 0.01", query="6 (k_a + k_b)", keys=keys).verdict
+    'proved'
+    """
+    setting = keys if isinstance(keys, KeySetting) else KeySetting(keys)
+    formulas = (expect,) if isinstance(expect, str) else tuple(expect)
+    written = Claim(
+        id=fields.pop("id", "claim"),
+        expect=formulas,
+        keys=setting.keys,
+        query=query,
+        heads=tuple(heads),
+        where={**setting.where, **(where or {})},
+        covariance={**setting.covariance, **fields.pop("covariance", {})},
+        **fields,
+    )
+    return judge_claim(written)
+
+
+def _sizes(n: Any, d: Any) -> dict[str, Any]:
+    return {name: size for name, size in (("n", n), ("d", d)) if size is not None}

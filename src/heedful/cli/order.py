@@ -12,7 +12,7 @@ from heedful.positions import SchemeKind
 
 if TYPE_CHECKING:
     from heedful.attention.equivariance import Equivariance
-    from heedful.views.properties import OrderFinding
+    from heedful.views.order import OrderFinding
 
 LawName = Literal["equivariance", "invariance", "feature", "conjugation"]
 
@@ -48,7 +48,7 @@ def properties(
         heed properties --law invariance --json
     """
     from heedful.attention import standard_layers
-    from heedful.views.properties import OrderStudy, order_blocks, order_figure
+    from heedful.views.order import OrderStudy, order_blocks, order_figure
 
     check_figure_path(figure)
     if layer is not None and all:
@@ -75,7 +75,7 @@ def _finding(
     name: str, layer: Any, law: LawName, settings: dict[str, int], *, strict: bool
 ) -> OrderFinding:
     """Test one law; where it does not apply to the shapes of the layer, say so (or refuse)."""
-    from heedful.views.properties import OrderFinding
+    from heedful.views.order import OrderFinding
 
     try:
         found = _try(layer, law, settings)
@@ -138,7 +138,7 @@ def positions(
         heed positions --kind learned --table model.safetensors:wpe.weight --json
     """
     from heedful.positions import positions_study
-    from heedful.views.positions import positions_blocks, positions_figure
+    from heedful.views.order import positions_blocks, positions_figure
 
     check_figure_path(figure)
     rows = None

@@ -58,7 +58,7 @@ def doctor(*, json: JsonFlag = False) -> int:
         heed doctor --json
     """
     from heedful.machine import examine
-    from heedful.views.machine import installation_blocks
+    from heedful.views.models import installation_blocks
 
     show(examine(), installation_blocks, json=json)
     return 0

@@ -1,4 +1,4 @@
-"""Models: their weights, their trainings and runs, exports, and the texts they generate."""
+"""Models: weights, trainings, runs, exports, generated texts; and the installation they run on."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 else:  # these records live beside torch, without which the views must work
     Export = Fetched = ModelInfo = Verification = Record
     Difference = RunComparison = RunList = TrainingResult = Record
+
+
+from heedful.machine import Installation
+from heedful.views.blocks import Span
 
 
 def info_blocks(record: ModelInfo) -> Iterator[Block]:
@@ -274,3 +278,30 @@ def _token_table(one: GeneratedText, rank: int | None) -> Block:
 def _shortened(text: str, most: int = 80) -> str:
     line = " ".join(text.split()) or "(an empty prompt)"
     return line if len(line) <= most else "… " + line[-most:]
+
+
+def installation_blocks(record: Installation) -> Iterator[Block]:
+    """Yield what `heed doctor` prints."""
+    limits = [f"{name}={value}" for name, value in record.threads.items() if value]
+    yield facts(
+        "This machine",
+        ("heedful", record.heedful),
+        ("Python", record.python),
+        ("system", record.system),
+        ("CPU", f"{record.cpu}, {record.cores} cores"),
+        ("CPU features", ", ".join(record.cpu_features) or "none known"),
+        None if record.memory_gb is None else ("memory", f"{record.memory_gb} GB"),
+        ("threads", ", ".join(limits) or "not limited by the environment"),
+    )
+    core = table("Core", "package", "version", left=(0, 1))
+    for name, version in record.core.items():
+        core.row(name, version or Span("missing", "bad"))
+    yield core
+    parts = table("Optional parts", "part", "present", "packages", "to install", left=(0, 1, 2, 3))
+    for part in record.parts:
+        versions = ", ".join(
+            f"{name} {version or 'missing'}" for name, version in part.versions.items()
+        )
+        present = "yes" if part.present else "no"
+        parts.row(part.name, present, versions, "" if part.present else part.install)
+    yield parts

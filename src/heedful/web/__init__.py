@@ -6,9 +6,8 @@ It may use every room below it; the page asks by POST and WebSocket, one module 
 from heedful.errors import MissingPartError as _MissingPartError
 
 try:
-    from heedful.web.app import BuiltPage, PageSettings, create_app
+    from heedful.web.app import BuiltPage, PageSettings, create_app, serve
     from heedful.web.security import Access
-    from heedful.web.server import serve
 except ModuleNotFoundError as _error:
     if str(_error.name).startswith("heedful"):
         raise
