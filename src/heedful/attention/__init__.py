@@ -1,4 +1,8 @@
-"""The mathematics of a query, keys and values: pure functions of arrays."""
+"""The mathematics of a query, keys and values: pure functions of arrays.
+
+It uses the base modules only and sees no file, flag or text; every room above may use it. Begin
+with `operation` (attention itself) and `keys`; then `design`, `noise`, `sequence`, `equivariance`.
+"""
 
 from heedful.attention.design.queries import (
     Certificate,

@@ -2,6 +2,7 @@
 
 A claim is read (`sheet`, `language`), compiled, judged and, if it fails, repaired; `checker` does
 so for many. This room sees attention, positions and the base modules; it never imports torch.
+Begin with `judge`, then `functions` (the language) and `proofs`.
 """
 
 from heedful.claims.checker import (

@@ -1,7 +1,8 @@
 """One decoder: config, equations, cache, trace, LoRA, cost, and weights in and out.
 
 It sees token ids, never text (only files bring a tokenizer along). It may use `positions`,
-`attention`, `tokenization` and the base modules; generation, training and studies use it.
+`attention`, `tokenization` and the base modules; generation, training and studies use it. Begin
+with `config` and `decoder`, then `weights`.
 """
 
 from heedful.errors import MissingPartError as _MissingPartError

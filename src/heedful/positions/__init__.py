@@ -1,7 +1,8 @@
 """Where a token stands: encodings of position as pure functions, and what they promise.
 
-Functions of arrays, without torch: `encodings` are the formulas, `properties` what is proved
-or measured of them.
+Functions of arrays, without torch, over the base modules only; every room above may use them.
+Begin with `encodings` (the formulas), then `schemes` (one class for each way a decoder can be
+told); `properties` is what is proved or measured of them.
 """
 
 from heedful.positions.encodings import (

@@ -1,4 +1,8 @@
-"""Training that loses nothing: the loop, optimisers, checkpoints, and many machines."""
+"""Training that loses nothing: the loop, optimisers, checkpoints, and many machines.
+
+It uses `model` and the base modules; batches come in as a `Feed`. Studies and `heed train` use it,
+and call `runs`, never `loop` itself. Begin with `config`, then `loop` and `session`.
+"""
 
 from heedful.errors import MissingPartError as _MissingPartError
 

@@ -1,6 +1,7 @@
 """The server of the page that `heed serve` opens, for this machine only.
 
 It may use every room below it; the page asks by POST and WebSocket, one module `…_api` a view.
+Begin with `app` (the routes) and `security` (who may ask); `answers` is how questions are answered.
 """
 
 from heedful.errors import MissingPartError as _MissingPartError
