@@ -26,7 +26,7 @@ import torch
 
 from heedful.model import Decoder, preset
 from heedful.studies.heads.heads_study import Effort, study_subject
-from heedful.studies.heads.sample import Amount, Row, Sample, Subject, open_subject
+from heedful.studies.heads.sample import Amount, Row, Sample, StudiedModel, open_subject
 
 RESULTS = Path(__file__).parent / "results" / "heads.json"
 TOKENS = 256
@@ -35,14 +35,14 @@ TRACE_LIMIT = 2.0
 REPEATS = 5
 
 
-def subject_of(model: str | None) -> Subject:
+def subject_of(model: str | None) -> StudiedModel:
     """Return SmolLM2, or a decoder of its shape."""
     if model is not None:
         return open_subject(model, amount=Amount(rows=1, tokens=TOKENS))
     decoder = Decoder(preset("smollm2"), seed=0).eval()
     drawn = np.random.default_rng(0).integers(0, decoder.config.vocabulary, TOKENS)
     sample = Sample(name="random tokens", rows=(Row(tokens=tuple(map(int, drawn))),))
-    return Subject(name="the shape of smollm2", decoder=decoder, tokenizer=None, sample=sample)
+    return StudiedModel(name="the shape of smollm2", decoder=decoder, tokenizer=None, sample=sample)
 
 
 def interleaved(ways: dict[str, Callable[[], Any]]) -> dict[str, float]:

@@ -28,7 +28,7 @@ from heedful.data.readers import read_corpora
 from heedful.data.splits import References, overlap, references
 from heedful.data.text_files import ReadOptions
 from heedful.machine import examine
-from heedful.studies.text_training import Parts, TextData, read_parts
+from heedful.studies.text_training import CorpusParts, TextData, read_parts
 from heedful.studies.translation import Translator
 
 RESULTS = Path(__file__).parent / "results" / "translation.json"
@@ -102,7 +102,7 @@ def length_name(source: str) -> str | None:
     return None
 
 
-def test_set(run: Path, corpus: Sequence[Path]) -> tuple[Pairs, Parts]:
+def test_set(run: Path, corpus: Sequence[Path]) -> tuple[Pairs, CorpusParts]:
     """Return what the run is judged by and what it was trained on."""
     data = TextData.of(json.loads((run / "config.json").read_text("utf-8"))["data"])
     parts = read_parts(data)

@@ -14,7 +14,7 @@ from heedful.attention.noise.distribution import study_noise
 from heedful.attention.noise.gaussian import GaussianKeys
 from heedful.attention.noise.robust import (
     ONE_EACH,
-    Objective,
+    HeadsObjective,
     design_heads,
     error_curves,
     hand_made,
@@ -30,7 +30,7 @@ E = np.eye(6, 8)
 TARGET = np.array([0.5, 0.5, 0, 0, 0, 0])
 
 
-def some_objective(seed: int) -> Objective:
+def some_objective(seed: int) -> HeadsObjective:
     rng = np.random.default_rng(seed)
     half = rng.standard_normal((4, 2))
     keys = GaussianKeys.of(

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.claims.algebra import prove_identity
-from heedful.claims.balls import Ball, Enclosure, NotEnclosed, Span, flatten, lift
+from heedful.claims.balls import Ball, Enclosure, LetterRange, NotEnclosed, flatten, lift
 from heedful.claims.compile import compile_claim
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.evaluate.float import Evaluator, World
@@ -207,7 +207,7 @@ def test_an_enclosure_over_a_range_holds_what_float64_finds_in_it(
     tree = parse_value(text, names={*SCALARS, *arrays})
     symbols = {name: Enclosure(Ball.between(*ends[name]), "scalar") for name in ("x", "y")}
     # One symbol is kept as a letter, as in proofs about a range of β.
-    symbols["beta"] = Enclosure(Ball.letter(Span.of(*ends["beta"])), "scalar")
+    symbols["beta"] = Enclosure(Ball.letter(LetterRange.of(*ends["beta"])), "scalar")
     symbols |= {name: lift(array) for name, array in arrays.items()}
     try:
         enclosed = BallEvaluator(BallWorld(symbols=symbols)).value(tree)
@@ -247,7 +247,7 @@ def test_weights_beyond_a_scale_are_enclosed_without_end(
 ) -> None:
     logits = np.zeros(n)
     logits[:2] = weights
-    letter = Ball.letter(Span.of(low, None))
+    letter = Ball.letter(LetterRange.of(low, None))
     query = Enclosure([letter * Ball.exact(int(logit)) for logit in logits], "vector")
     world = BallWorld(families={"k": lift(np.eye(n))})
     alpha = BallEvaluator(world).apply("weights", query)

@@ -16,7 +16,7 @@ from heedful.claims.judge import judge_claim
 from heedful.claims.language import parse, parse_value
 from heedful.claims.language.tree import Expression, walk
 from heedful.claims.sheet import Claim, catalog, load_sheet
-from heedful.claims.sheet.formulas import STATEMENTS, Formula, map_formulas, read_claim
+from heedful.claims.sheet.formulas import STATEMENTS, ParsedFormula, map_formulas, read_claim
 from heedful.web.claims_api import _described
 
 HERE = Path(__file__).parent
@@ -110,12 +110,12 @@ def test_the_page_shows_formulas_without_reading_them_again(diary: Path) -> None
     assert noted(diary, "tokens") == TOKENISED
 
 
-def formulas(claim: Claim) -> dict[tuple[str | int, ...], Formula]:
+def formulas(claim: Claim) -> dict[tuple[str | int, ...], ParsedFormula]:
     """Return every formula of a claim that has been read, by its field."""
-    found: dict[tuple[str | int, ...], Formula] = {}
+    found: dict[tuple[str | int, ...], ParsedFormula] = {}
 
     def note(field: tuple[str | int, ...], text: str) -> str:
-        assert isinstance(text, Formula), (claim.id, field)
+        assert isinstance(text, ParsedFormula), (claim.id, field)
         found[field] = text
         return text
 
@@ -123,7 +123,7 @@ def formulas(claim: Claim) -> dict[tuple[str | int, ...], Formula]:
     return found
 
 
-def reading_of(formula: Formula, claim: Claim, field: tuple[str | int, ...]) -> Expression:
+def reading_of(formula: ParsedFormula, claim: Claim, field: tuple[str | int, ...]) -> Expression:
     """Return what the text of a formula means when it is read anew, as part of its claim."""
     functions = {
         key.partition("(")[0]: key.count(",") + 1 for key in claim.let if key.endswith(")")

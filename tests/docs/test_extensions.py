@@ -14,7 +14,7 @@ import pytest
 import records
 from docutils.core import publish_doctree
 
-from heedful.attention import Attention
+from heedful.attention import AttentionResult
 from heedful.claims.functions import FUNCTIONS
 from heedful.claims.sheet import Claim
 
@@ -64,7 +64,7 @@ def test_a_plain_docstring_needs_no_markup() -> None:
 
 
 def test_every_field_of_every_record_has_a_meaning() -> None:
-    assert Attention in set(records.records_of("heedful.attention"))
+    assert AttentionResult in set(records.records_of("heedful.attention"))
     silent = [
         f"{record.__name__}.{field}"
         for record in records.records_of("heedful.attention")

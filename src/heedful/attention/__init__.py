@@ -42,7 +42,7 @@ from heedful.attention.noise.distribution import (
 )
 from heedful.attention.noise.gaussian import GaussianKeys
 from heedful.attention.noise.robust import HeadsChoice, HeadsDesign, design_heads, error_curves
-from heedful.attention.operation import Attention, Reading, attend, causal, softmax
+from heedful.attention.operation import AttentionResult, Reading, attend, causal, softmax
 from heedful.attention.sequence.four_vectors import (
     Addition,
     FourVectors,
@@ -55,7 +55,7 @@ __all__ = [
     "KEY_FAMILIES",
     "STANDARD_KEYS",
     "Addition",
-    "Attention",
+    "AttentionResult",
     "Certificate",
     "Copyable",
     "Design",

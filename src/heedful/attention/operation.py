@@ -31,7 +31,7 @@ Scale = float | Literal["sqrt_d"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Attention(Record):
+class AttentionResult(Record):
     """What one or many queries read; the axes are those of the queries, then the keys."""
 
     logits: Array
@@ -59,7 +59,7 @@ def attend(
     *,
     scale: Scale = 1.0,
     mask: Any = None,
-) -> Attention:
+) -> AttentionResult:
     """Read `values` by how well `keys` match `queries`.
 
     `queries` is one query (d) or many (*batch, q, d); `keys` is (*batch, k, d); `values` is
@@ -105,7 +105,7 @@ def attend(
     )
     if not one_query:
         return reading
-    return Attention(
+    return AttentionResult(
         logits=reading.logits[..., 0, :],
         weights=reading.weights[..., 0, :],
         output=reading.output[..., 0, :],
@@ -180,7 +180,7 @@ def _read(
     values: Float[Array, "*batch k v"] | None,
     scale: float,
     mask: Bool[Array, ...] | None,
-) -> Attention:
+) -> AttentionResult:
     xp = array_namespace(queries)
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported just below
         logits = (queries * scale) @ xp.matrix_transpose(keys)
@@ -200,7 +200,7 @@ def _read(
     entropy = xp.log(rows) - xp.sum(weights * shifted, axis=-1)
     entropy = xp.clip(entropy, 0.0, None)  # rounding may leave −1e−17
     seen = xp.sum(weights, axis=-1) > 0
-    return Attention(
+    return AttentionResult(
         logits=logits,
         weights=weights,
         output=weights if values is None else weights @ values,  # unit vectors: c = α
@@ -280,7 +280,7 @@ class Reading(Record):
     """Σ α over that set, for each query."""
 
     @classmethod
-    def of(cls, attention: Attention, mass_on: Sequence[int] | None = None) -> Reading:
+    def of(cls, attention: AttentionResult, mass_on: Sequence[int] | None = None) -> Reading:
         """Take an attention result and answer what the mass on `mass_on` is."""
         chosen = None
         if mass_on is not None:

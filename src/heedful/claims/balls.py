@@ -34,14 +34,14 @@ class NoValue(NotEnclosed):
     """The expression surely has no value here, such as 1/0 or ln(-1)."""
 
 
-class Span(NamedTuple):
+class LetterRange(NamedTuple):
     """Where the letter β runs: from `low` to `high`, or without end when `high` is None."""
 
     low: Any
     high: Any
 
     @classmethod
-    def of(cls, low: float, high: float | None) -> Span:
+    def of(cls, low: float, high: float | None) -> LetterRange:
         """Return the span between two numbers."""
         return cls(arb(low), None if high is None else arb(high))
 
@@ -51,7 +51,7 @@ class Ball:
 
     __slots__ = ("c", "s", "span")
 
-    def __init__(self, c: Any, s: Any = None, span: Span | None = None) -> None:
+    def __init__(self, c: Any, s: Any = None, span: LetterRange | None = None) -> None:
         self.c = c
         self.s = s
         """Slope in β; None for 0."""
@@ -71,7 +71,7 @@ class Ball:
         return cls(arb(low).union(arb(high)))
 
     @classmethod
-    def letter(cls, span: Span) -> Ball:
+    def letter(cls, span: LetterRange) -> Ball:
         """Return β itself."""
         return cls(arb(0), arb(1), span)
 

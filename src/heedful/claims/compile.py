@@ -31,7 +31,7 @@ from heedful.claims.language.tree import (
     walk,
 )
 from heedful.claims.sheet.claim import Claim, field_error, nearest
-from heedful.claims.sheet.formulas import DefinitionHead, Formula, read_claim
+from heedful.claims.sheet.formulas import DefinitionHead, ParsedFormula, read_claim
 from heedful.claims.symbols import Array, Domain, Interval, Large, Small, Values, domain_of
 from heedful.errors import FormulaError
 
@@ -251,7 +251,7 @@ def compile_claim(claim: Claim) -> CompiledClaim:
 
 
 def _tree(text: str) -> Expression:
-    assert isinstance(text, Formula)  # read_claim has read all of them
+    assert isinstance(text, ParsedFormula)  # read_claim has read all of them
     return text.tree
 
 

@@ -384,7 +384,7 @@ def _by_draws(compiled: CompiledClaim, deadline: float) -> Decision | None:
     """Decide a claim in which something is drawn from a distribution."""
     if not compiled.noisy:
         return None
-    tightest: tuple[Case, statistics.Estimate] | None = None
+    tightest: tuple[Case, statistics.NoiseEstimate] | None = None
     proved = _all_listed(compiled)
     looked_at = 0
     for case in all_cases(compiled, np.random.default_rng(compiled.claim.seed)):
@@ -426,7 +426,9 @@ def _all_listed(compiled: CompiledClaim) -> bool:
     return count == math.prod(len(d.numbers) for d in domains if isinstance(d, Values))
 
 
-def _fails_at_every_scale(compiled: CompiledClaim, case: Case, first: statistics.Estimate) -> bool:
+def _fails_at_every_scale(
+    compiled: CompiledClaim, case: Case, first: statistics.NoiseEstimate
+) -> bool:
     for scale in NOISY_SCALES[1:]:
         estimate = statistics.estimate(compiled, _at_the_end(compiled, case, scale))
         if estimate.holds or estimate.gap < 0.95 * first.gap - estimate.error - first.error:
@@ -434,7 +436,7 @@ def _fails_at_every_scale(compiled: CompiledClaim, case: Case, first: statistics
     return True
 
 
-def _fading(compiled: CompiledClaim, estimate: statistics.Estimate) -> Decision:
+def _fading(compiled: CompiledClaim, estimate: statistics.NoiseEstimate) -> Decision:
     symbol = compiled.large[0]
     what = "holds" if estimate.holds else f"fails by {estimate.gap:.3g}"
     statement = f"At {symbol} = {NOISY_SCALES[0]:g} it {what}, but not alike at larger {symbol}."
@@ -442,7 +444,7 @@ def _fading(compiled: CompiledClaim, estimate: statistics.Estimate) -> Decision:
 
 
 def _noisy_survivor(
-    compiled: CompiledClaim, estimate: statistics.Estimate, proved: bool, looked_at: int
+    compiled: CompiledClaim, estimate: statistics.NoiseEstimate, proved: bool, looked_at: int
 ) -> Decision:
     sides = f"{estimate.left:.4g} against {estimate.right:.4g}"
     tightest = f"in the tightest of {looked_at} cases"
@@ -467,7 +469,7 @@ def _noisy_survivor(
 
 
 def _refuted_noisy(
-    compiled: CompiledClaim, case: Case, estimate: statistics.Estimate, *, certain: bool
+    compiled: CompiledClaim, case: Case, estimate: statistics.NoiseEstimate, *, certain: bool
 ) -> Decision:
     counterexample = describe(compiled, case, estimate)
     statement = counterexample.statement
@@ -481,7 +483,7 @@ def _refuted_noisy(
     return "refuted", evidence, counterexample
 
 
-def _noise_numbers(estimate: statistics.Estimate) -> dict[str, Any]:
+def _noise_numbers(estimate: statistics.NoiseEstimate) -> dict[str, Any]:
     sides = {"left": estimate.left, "right": estimate.right}
     finite = {name: value if np.isfinite(value) else None for name, value in sides.items()}
     return {**finite, "gap": estimate.gap, "half_width": estimate.error}

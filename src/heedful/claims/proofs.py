@@ -18,9 +18,9 @@ from flint import arb, ctx
 from heedful.claims.balls import (
     Ball,
     Enclosure,
+    LetterRange,
     NotEnclosed,
     NoValue,
-    Span,
     add,
     identity,
     lift,
@@ -304,7 +304,7 @@ def _lettered(
 ) -> BallWorld:
     """Return the world in which one symbol stays a letter that runs over a span."""
     scalars = {name: decimal(value) for name, value in case.scalars.items()}
-    scalars[symbol] = Ball.letter(Span.of(low, high))
+    scalars[symbol] = Ball.letter(LetterRange.of(low, high))
     numbers = {name: value for name, value in case.scalars.items() if name != symbol}
     return ball_world(compiled, scalars, case.arrays, numbers)
 

@@ -39,7 +39,7 @@ from heedful.claims.language.tree import (
 from heedful.claims.proofs import limit_weights, rounded_up
 from heedful.claims.search import Case, all_cases, eventually, outcome_of
 from heedful.claims.sheet.claim import Claim
-from heedful.claims.sheet.formulas import Formula
+from heedful.claims.sheet.formulas import ParsedFormula
 from heedful.claims.symbols import Array, Large, Values
 from heedful.claims.verdict import Repair, Verdict
 from heedful.errors import FormulaError
@@ -140,7 +140,9 @@ def propose_scale(compiled: CompiledClaim, trials: Trials) -> Iterator[Proposal]
 
 def _scaled_heads(claim: Claim, factor: str, tree: Expression) -> dict[str, Any]:
     heads = (claim.query,) if claim.query is not None else claim.heads
-    scaled = tuple(Formula(f"{factor} ({head})", Binary("*", tree, _tree(head))) for head in heads)
+    scaled = tuple(
+        ParsedFormula(f"{factor} ({head})", Binary("*", tree, _tree(head))) for head in heads
+    )
     return {"query": scaled[0]} if claim.query is not None else {"heads": scaled}
 
 
@@ -159,7 +161,7 @@ def propose_condition(compiled: CompiledClaim, trials: Trials) -> Iterator[Propo
             continue  # a claim about that very number is not repaired by presuming it
         for bound in CONDITION_BOUNDS:
             text = f"k_{member}^T mu_{member} > {bound}"
-            condition = Formula(text, Compare(">", own, _fraction(bound)))
+            condition = ParsedFormula(text, Compare(">", own, _fraction(bound)))
             yield Proposal("condition", f"given that {text}", {"given": condition})
 
 
@@ -178,10 +180,10 @@ def _propose_leading_key(compiled: CompiledClaim) -> Iterator[Proposal]:
     own, other = (Binary("*", Unary("T", Name(f"k_{key}")), Name("q")) for key in (member, "i"))
     label = Number(Fraction(member)) if member.isdigit() else Name(member)
     leads = ForAll(("i",), Compare("!=", Name("i"), label), Compare(">", own, other))
-    condition = Formula(text, leads)
+    condition = ParsedFormula(text, leads)
     if claim.given is not None:
         both = Logic("and", _tree(claim.given), leads)
-        condition = Formula(f"{claim.given} and ({text})", both)
+        condition = ParsedFormula(f"{claim.given} and ({text})", both)
     yield Proposal("condition", f"given that {text}", {"given": condition})
 
 
@@ -196,7 +198,7 @@ def propose_separate_heads(compiled: CompiledClaim, trials: Trials) -> Iterator[
     yield Proposal(
         "heads",
         f"give each of the {len(parts)} directions a head of its own",
-        {"query": None, "heads": tuple(Formula(show(part), part) for part in parts)},
+        {"query": None, "heads": tuple(ParsedFormula(show(part), part) for part in parts)},
     )
 
 
@@ -228,7 +230,7 @@ def propose_order(compiled: CompiledClaim, trials: Trials) -> Iterator[Proposal]
     moved = [swapped(tree) for tree in written]
     if moved == written:
         return  # every permutation already stands on the left, where the tokens are
-    expect = tuple(Formula(show(tree), tree) for tree in moved)
+    expect = tuple(ParsedFormula(show(tree), tree) for tree in moved)
     where = dict(compiled.claim.where)
     for name, domain in permutations.items():
         # On the other side the permutation must have the size of the other axis.
@@ -259,7 +261,7 @@ def propose_no_mask(compiled: CompiledClaim, trials: Trials) -> Iterator[Proposa
         return node
 
     def unmasked(text: str) -> str:
-        return Formula(_MASK.sub("", text), without(_tree(text)))
+        return ParsedFormula(_MASK.sub("", text), without(_tree(text)))
 
     changes = {
         "let": {name: unmasked(text) for name, text in claim.let.items()},
@@ -297,13 +299,13 @@ def propose_observed_output(compiled: CompiledClaim, trials: Trials) -> Iterator
     if output is None:
         return
     within = "" if tree.within is None else f" within {show(tree.within)}"
-    expect = Formula(
+    expect = ParsedFormula(
         f"{show(tree.left)} ~ {output}{within}", Compare("~", tree.left, output.tree, tree.within)
     )
     yield Proposal("constant", f"what comes out is {output}", {"expect": (expect,)})
 
 
-def _combination(weights: list[float], compiled: CompiledClaim) -> Formula | None:
+def _combination(weights: list[float], compiled: CompiledClaim) -> ParsedFormula | None:
     """Write weights as a combination of named values, if few of them matter."""
     names = dict(enumerate(compiled.members))
     texts: list[str] = []
@@ -318,7 +320,7 @@ def _combination(weights: list[float], compiled: CompiledClaim) -> Formula | Non
         texts.append(name if fraction == 1 else f"{fraction} {name}")
         part = Name(name) if fraction == 1 else Binary("*", _fraction(fraction), Name(name))
         sum_of = part if sum_of is None else Binary("+", sum_of, part)
-    return None if sum_of is None else Formula(" + ".join(texts), sum_of)
+    return None if sum_of is None else ParsedFormula(" + ".join(texts), sum_of)
 
 
 def propose_bound(compiled: CompiledClaim, trials: Trials) -> Iterator[Proposal]:
@@ -344,7 +346,7 @@ def propose_bound(compiled: CompiledClaim, trials: Trials) -> Iterator[Proposal]
     if abs(float(bound)) < TELLING * abs(float(tree.right.value)):
         return  # "at least 1e-21" holds, but says nothing
     relation = Compare(tree.operator, tree.left, constant(Fraction(bound)))
-    expect = Formula(f"{show(tree.left)} {tree.operator} {bound}", relation)
+    expect = ParsedFormula(f"{show(tree.left)} {tree.operator} {bound}", relation)
     yield Proposal("constant", f"the bound that holds is {bound}", {"expect": (expect,)})
 
 
@@ -367,7 +369,7 @@ def _propose_nearly(compiled: CompiledClaim, tree: Compare) -> Iterator[Proposal
 def _within(tree: Compare, within: str, statement: str) -> Proposal:
     text = f"{show(tree.left)} ~ {show(tree.right)} within {within}"
     relation = Compare("~", tree.left, tree.right, constant(Fraction(within)))
-    return Proposal("tolerance", statement, {"expect": (Formula(text, relation),)})
+    return Proposal("tolerance", statement, {"expect": (ParsedFormula(text, relation),)})
 
 
 def _left_values(compiled: CompiledClaim) -> list[float]:
@@ -420,7 +422,7 @@ def propose_negation(compiled: CompiledClaim, trials: Trials) -> Iterator[Propos
             turned = Compare(OPPOSITE[operator], left, right)
         case _:
             return
-    expect = Formula(show(turned), turned)
+    expect = ParsedFormula(show(turned), turned)
     yield Proposal("relation", f"the contrary holds: {expect}", {"expect": (expect,)})
 
 
@@ -439,7 +441,7 @@ PROPOSERS = (
 
 
 def _tree(text: str) -> Expression:
-    assert isinstance(text, Formula)  # compiled claims have been read
+    assert isinstance(text, ParsedFormula)  # compiled claims have been read
     return text.tree
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from flint import arb, ctx
 from scipy.special import stdtrit
 
-from heedful.claims.balls import Ball, Enclosure, NotEnclosed, Span, flatten
+from heedful.claims.balls import Ball, Enclosure, LetterRange, NotEnclosed, flatten
 from heedful.claims.compile import CompiledClaim
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.evaluate.float import Evaluator, World
@@ -52,7 +52,7 @@ FAR = 1e6
 
 
 @dataclass(frozen=True)
-class Estimate:
+class NoiseEstimate:
     """What sampling or quadrature says about a claim in one case."""
 
     holds: bool
@@ -73,7 +73,7 @@ class Estimate:
         return abs(self.gap) > self.error
 
 
-def estimate(problem: CompiledClaim, case: Case) -> Estimate:
+def estimate(problem: CompiledClaim, case: Case) -> NoiseEstimate:
     """Estimate a claim about a distribution in one case."""
     directions = noise_directions(problem, case.scalars)
     noise = _noise(problem, directions)
@@ -84,7 +84,7 @@ def estimate(problem: CompiledClaim, case: Case) -> Estimate:
         error = _quadrature_error(problem, case, gap)
     elif directions > 1:
         error = _sampling_error(problem, case, noise)
-    return Estimate(
+    return NoiseEstimate(
         holds=bool(np.all(truth.holds)),
         gap=gap,
         error=error,
@@ -150,7 +150,7 @@ def _mentions_equality(problem: CompiledClaim) -> bool:
     )
 
 
-def share_failing(problem: CompiledClaim, case: Case) -> tuple[Estimate, float]:
+def share_failing(problem: CompiledClaim, case: Case) -> tuple[NoiseEstimate, float]:
     """For a claim that must hold in every draw: the share of draws in which it fails."""
     found = estimate(problem, case)
     holds = np.broadcast_to(found.truth.holds, (found.draws,))
@@ -281,7 +281,7 @@ def _cells(problem: CompiledClaim, case: Case, count: int) -> Any:
     inner = np.linspace(-5.5, 5.5, count + 1)
     edges = np.concatenate(([-FAR, -12.0, -7.0], inner, [7.0, 12.0, FAR]))
     scalars = {name: decimal(value) for name, value in case.scalars.items()}
-    balls = [Ball.letter(Span.of(low, high)) for low, high in itertools.pairwise(edges)]
+    balls = [Ball.letter(LetterRange.of(low, high)) for low, high in itertools.pairwise(edges)]
     masses = [_cdf(high) - _cdf(low) for low, high in itertools.pairwise(edges)]
     # What lies beyond (a mass below exp(−10¹¹)) joins the outermost cells as an uncertain mass.
     masses[0] = masses[0] + arb(0).union(_cdf(-FAR))

@@ -26,7 +26,7 @@ from heedful import __version__
 from heedful.errors import HeedfulError
 
 
-class Verb(NamedTuple):
+class Subcommand(NamedTuple):
     """One verb of the command line."""
 
     name: str
@@ -35,29 +35,33 @@ class Verb(NamedTuple):
 
 
 VERBS = (
-    Verb("lab", "lab:lab", "Run every part of the laboratory and write the report."),
-    Verb("serve", "serve:serve", "Open the page in your browser."),
-    Verb("attend", "attend:attend_command", "Compute attention for one query or many."),
-    Verb("design", "design:app", "Design a query, heads, or K, Q and V, with a certificate."),
-    Verb("noise", "attend:noise", "What noisy keys do to one head or several."),
-    Verb("copyable", "design:copyable_command", "Which keys can be copied at all."),
-    Verb("properties", "order:properties", "What a layer does to the order of its inputs."),
-    Verb("positions", "order:positions", "Position schemes and what they guarantee."),
-    Verb(
+    Subcommand("lab", "lab:lab", "Run every part of the laboratory and write the report."),
+    Subcommand("serve", "serve:serve", "Open the page in your browser."),
+    Subcommand("attend", "attend:attend_command", "Compute attention for one query or many."),
+    Subcommand("design", "design:app", "Design a query, heads, or K, Q and V, with a certificate."),
+    Subcommand("noise", "attend:noise", "What noisy keys do to one head or several."),
+    Subcommand("copyable", "design:copyable_command", "Which keys can be copied at all."),
+    Subcommand("properties", "order:properties", "What a layer does to the order of its inputs."),
+    Subcommand("positions", "order:positions", "Position schemes and what they guarantee."),
+    Subcommand(
         "check", "check:check", "Judge claims about attention: verdicts, counterexamples, repairs."
     ),
-    Verb("explain", "check:explain", "Print the reasoning behind one verdict."),
-    Verb("model", "model:app", "Inspect, convert, verify or fetch weights."),
-    Verb("data", "data:app", "Inspect a corpus, or fetch a published one."),
-    Verb("train", "train:train", "Train a decoder described by a TOML file."),
-    Verb("resume", "train:resume", "Resume a run where it stopped."),
-    Verb("runs", "train:runs_app", "List runs, or compare two."),
-    Verb("generate", "generate:generate", "Let a model continue a text."),
-    Verb("study", "study:app", "Run a study, with a record and a report."),
-    Verb("translate", "translate:translate", "Translate texts, files or standard input."),
-    Verb("export", "model:export", "Write a trained model for other programs."),
-    Verb("ask", "ask:ask", 'Ask the model of a knowledge study: an answer, or "I don\'t know".'),
-    Verb("doctor", "serve:doctor", "Show versions, threads, CPU features and optional parts."),
+    Subcommand("explain", "check:explain", "Print the reasoning behind one verdict."),
+    Subcommand("model", "model:app", "Inspect, convert, verify or fetch weights."),
+    Subcommand("data", "data:app", "Inspect a corpus, or fetch a published one."),
+    Subcommand("train", "train:train", "Train a decoder described by a TOML file."),
+    Subcommand("resume", "train:resume", "Resume a run where it stopped."),
+    Subcommand("runs", "train:runs_app", "List runs, or compare two."),
+    Subcommand("generate", "generate:generate", "Let a model continue a text."),
+    Subcommand("study", "study:app", "Run a study, with a record and a report."),
+    Subcommand("translate", "translate:translate", "Translate texts, files or standard input."),
+    Subcommand("export", "model:export", "Write a trained model for other programs."),
+    Subcommand(
+        "ask", "ask:ask", 'Ask the model of a knowledge study: an answer, or "I don\'t know".'
+    ),
+    Subcommand(
+        "doctor", "serve:doctor", "Show versions, threads, CPU features and optional parts."
+    ),
 )
 
 EPILOGUE = """Examples:

@@ -205,14 +205,7 @@ def heads(
     from heedful.views.heads import heads_blocks, heads_map
 
     check_figure_path(figure)
-    for name, value, least in (
-        ("--tokens", tokens, 8),
-        ("--rows", rows, 1),
-        ("--seeds", seeds, 2),
-        ("--steps", steps, 2),
-    ):
-        if value is not None and value < least:
-            raise InputError(name, f"is {value}", expected=f"at least {least} was expected")
+    _check_heads(tokens, rows, seeds, steps)
     plan = None
     if train:
         base = QUICK if quick else Plan()
@@ -235,3 +228,14 @@ def heads(
     show(record, heads_blocks, json=json)
     draw(record, figure, heads_map)
     return 0
+
+
+def _check_heads(tokens: int, rows: int, seeds: int | None, steps: int | None) -> None:
+    for name, value, least in (
+        ("--tokens", tokens, 8),
+        ("--rows", rows, 1),
+        ("--seeds", seeds, 2),
+        ("--steps", steps, 2),
+    ):
+        if value is not None and value < least:
+            raise InputError(name, f"is {value}", expected=f"at least {least} was expected")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 RECORD, REPORT = "translation.json", "report.html"
 
 
-def translation(
-    *,
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PairFlags:
+    """What a translation study learns from and is judged by."""
+
     corpus: Annotated[
         list[Path] | None,
         Parameter(
@@ -29,14 +33,14 @@ def translation(
             help="Pairs to learn from: one file, or two such as train.fr train.en. "
             "[default: the phrasebook]",
         ),
-    ] = None,
+    ] = None
     test: Annotated[
         list[Path] | None,
         Parameter(
             consume_multiple=True,
             help="Pairs to be judged by. [default: a part of the corpus that shares no sentence]",
         ),
-    ] = None,
+    ] = None
     monolingual: Annotated[
         list[Path] | None,
         Parameter(
@@ -44,10 +48,28 @@ def translation(
             help="Text in the source and in the target language, for the arm that is "
             "pretrained here.",
         ),
-    ] = None,
+    ] = None
     source: Annotated[
         str | None, Parameter(help="The language to translate from, where files name theirs.")
-    ] = None,
+    ] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Return the settings that were given, as the study names them."""
+        texts = {
+            name: [str(path) for path in paths]
+            for name in ("corpus", "test", "monolingual")
+            if (paths := getattr(self, name)) is not None
+        }
+        return texts | ({} if self.source is None else {"source": self.source})
+
+
+DEFAULT_PAIRS = PairFlags()
+
+
+def translation(
+    *,
+    pairs: PairFlags = DEFAULT_PAIRS,
     sizes: Annotated[
         list[int] | None,
         Parameter(consume_multiple=True, help="Numbers of pairs. [default: 500 2000 8000]"),
@@ -87,16 +109,13 @@ def translation(
     from heedful.studies.translation.translation_study import run_study
     from heedful.views.translation import study_blocks
 
-    asked: dict[str, Any] = {
-        "corpus": _texts(corpus),
-        "test": _texts(test),
-        "monolingual": _texts(monolingual),
-        "source": source,
-        "sizes": sizes,
-        "seed": seed,
-    }
-    asked = {name: value for name, value in asked.items() if value is not None}
-    asked["elsewhere"] = {"tuning": tuning} | ({} if model is None else {"model": model})
+    asked = pairs.given | {"elsewhere": {"tuning": tuning}}
+    if model is not None:
+        asked["elsewhere"]["model"] = model
+    if sizes is not None:
+        asked["sizes"] = sizes
+    if seed is not None:
+        asked["seed"] = seed
     settings = study_settings(QUICK if quick else {}, recipe_of(recipe), asked)
     prepare_folder(output)
     with meter("starting") as progress:
@@ -135,10 +154,6 @@ def keep_study(record: TranslationStudy, output: Path) -> None:
         raise RunError(
             str(output), f"could not be written ({error.strerror})", hint="make room"
         ) from None
-
-
-def _texts(paths: list[Path] | None) -> list[str] | None:
-    return None if paths is None else [str(path) for path in paths]
 
 
 def _command() -> str:

@@ -101,7 +101,7 @@ class TextData(Settings):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Parts:
+class CorpusParts:
     """A corpus, divided."""
 
     train: Documents | Pairs
@@ -111,7 +111,7 @@ class Parts:
     """For the figures at the end; None where none was asked for."""
 
 
-def read_parts(data: TextData) -> Parts:
+def read_parts(data: TextData) -> CorpusParts:
     """Read or write the corpus that the settings name, and divide it."""
     if data.source == "phrasebook":
         return _phrasebook(data)
@@ -125,7 +125,7 @@ def read_parts(data: TextData) -> Parts:
         if isinstance(kept, Pairs) and isinstance(corpus, Pairs) and not _named(kept, data):
             # A few lines do not tell their languages; they are laid out as the others are.
             kept = _one_corpus(data.held_out_files, ReadOptions(languages=corpus.languages))
-        return Parts(train=train, held_out=_turned(kept, data))
+        return CorpusParts(train=train, held_out=_turned(kept, data))
     return _by_groups(train, data) if data.split == "groups" else _evenly(train, data)
 
 
@@ -146,7 +146,7 @@ def _turned(corpus: Documents | Pairs, data: TextData) -> Documents | Pairs:
     return corpus.from_language(data.translate_from)
 
 
-def _phrasebook(data: TextData) -> Parts:
+def _phrasebook(data: TextData) -> CorpusParts:
     book = phrasebook(data.size, seed=data.seed, held_out=data.held_out)
     train, kept = (
         Pairs(
@@ -157,21 +157,21 @@ def _phrasebook(data: TextData) -> Parts:
         )
         for name, pairs in (("train", book.train), ("dev", book.dev))
     )
-    return Parts(train=train, held_out=kept)
+    return CorpusParts(train=train, held_out=kept)
 
 
-def _evenly(corpus: Documents | Pairs, data: TextData) -> Parts:
+def _evenly(corpus: Documents | Pairs, data: TextData) -> CorpusParts:
     count = len(corpus)
     if count <= data.held_out:
         raise _too_few(corpus, count, "texts", data.held_out)
     held = {place * count // data.held_out for place in range(data.held_out)}
     rest = (place for place in range(count) if place not in held)
-    return Parts(
+    return CorpusParts(
         train=corpus.take(rest, "for training"), held_out=corpus.take(sorted(held), "held out")
     )
 
 
-def _by_groups(corpus: Documents | Pairs, data: TextData) -> Parts:
+def _by_groups(corpus: Documents | Pairs, data: TextData) -> CorpusParts:
     count = linked_groups(corpus).count
     wanted = {"held out": data.held_out, "test": data.test}
     if count <= sum(wanted.values()):
@@ -181,7 +181,7 @@ def _by_groups(corpus: Documents | Pairs, data: TextData) -> Parts:
     parts = {part.name: corpus.take(part.indices, part.name) for part in made.parts}
     if 0 in map(len, parts.values()):
         raise _too_few(corpus, count, "linked groups", sum(wanted.values()))
-    return Parts(train=parts["train"], held_out=parts["held out"], test=parts.get("test"))
+    return CorpusParts(train=parts["train"], held_out=parts["held out"], test=parts.get("test"))
 
 
 def _too_few(corpus: Documents | Pairs, count: int, what: str, kept: int) -> InputError:
@@ -231,7 +231,7 @@ def prepare(values: dict[str, Any]) -> TextTraining:
     )
 
 
-def _tokenizer(parts: Parts, data: TextData) -> Tokenizer:
+def _tokenizer(parts: CorpusParts, data: TextData) -> Tokenizer:
     # Characters that are only in held-out texts need an id too; bytes have all of theirs.
     read = [parts.train] if data.tokenizer == "bpe" else [parts.train, parts.held_out]
     texts = [text for corpus in read for side in corpus.sides for text in side]

@@ -42,7 +42,7 @@ from heedful.training.folder import (
 )
 from heedful.training.hooks import Hooks, Progress, TrainingResult
 from heedful.training.metrics import Metrics
-from heedful.training.session import Session, Step, device_of, measured
+from heedful.training.session import Session, TrainingStep, device_of, measured
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
@@ -205,7 +205,7 @@ class _Training:
         )
         self.started, self.read, self.flops = time.perf_counter(), 0, 0
         self.worked = time.process_time()
-        self.last: Step | None = None
+        self.last: TrainingStep | None = None
 
     def until_the_end(self, requests: StopRequests) -> TrainingResult:
         """Train until the steps are taken, an evaluation says enough, or a signal is heard."""
@@ -243,7 +243,7 @@ class _Training:
             return "evaluation"
         return "steps" if self.session.step >= self.config.steps else ""
 
-    def _tell(self, step: Step) -> None:
+    def _tell(self, step: TrainingStep) -> None:
         session, config = self.session, self.config
         seconds = max(time.perf_counter() - self.started, 1e-9)
         taken = session.step - (self.resumed_from or 0)

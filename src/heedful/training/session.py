@@ -30,7 +30,7 @@ from heedful.training.randomness import Stream, draw_from
 
 
 @dataclass(frozen=True)
-class Step:
+class TrainingStep:
     """What one step did."""
 
     loss: float
@@ -81,7 +81,7 @@ class Session:
         """The number of the next batch: the whole state of the data."""
         return self.step * self.config.accumulate
 
-    def take_step(self, heard: Callable[[], int] = int) -> Step:
+    def take_step(self, heard: Callable[[], int] = int) -> TrainingStep:
         """Take one step; refuse to, if its loss or its gradient is not finite.
 
         `heard` gives the signal that this rank has heard: ranks tell one another on the way.
@@ -108,7 +108,7 @@ class Session:
         flops = flops_per_token(config.model, width, training=True) * real
         # Logits are computed for learned tokens alone.
         flops -= 6 * config.model.width * config.model.vocabulary * (real - count)
-        return Step(loss, norm, share, real, flops, int(signals))
+        return TrainingStep(loss, norm, share, real, flops, int(signals))
 
     def evaluate(self, evaluate: Evaluate) -> Evaluation:
         """Let a callable look at the decoder (its average, if there is one), without a trace."""

@@ -152,7 +152,7 @@ class SceneQuestion(Question):
     through: list[int] = Field(default=[], max_length=2)
 
 
-class Keys(Question):
+class KeysQuestion(Question):
     """Keys with their values and their noise."""
 
     keys: list[Row] = Field(max_length=MOST_KEYS)
@@ -180,7 +180,7 @@ class Keys(Question):
         return GaussianKeys.of(self.means(), isotropic=self.isotropic, noisy=noisy)
 
 
-class NoiseQuestion(Keys):
+class NoiseQuestion(KeysQuestion):
     """What noise does to some layers, side by side."""
 
     layers: list[list[Row]] = Field(min_length=1, max_length=2)
@@ -192,7 +192,7 @@ class NoiseQuestion(Keys):
     seed: int = Field(default=0, ge=0, le=2**31)
 
 
-class DesignQuestion(Keys):
+class DesignQuestion(KeysQuestion):
     """A query made to order."""
 
     kind: Literal["copy", "average", "robust"]
@@ -224,7 +224,7 @@ def attention_routes(desk: Desk) -> APIRouter:
 
 def _scene(question: SceneQuestion) -> dict[str, Any]:
     if question.rows is not None:
-        keys = Keys(keys=question.rows).means()
+        keys = KeysQuestion(keys=question.rows).means()
     else:
         keys = standard_keys(question.kind, question.n, question.d, question.seed)
     made = scene(keys, values=question.values, plane=question.plane, through=question.through)

@@ -31,7 +31,7 @@ from heedful.claims import Claim, Sheet, Verdict, load_sheet
 from heedful.claims.checker import Answer, Checker, SheetProblem, Task, disagreements
 from heedful.claims.language import show, tex
 from heedful.claims.sheet import catalog, claim_text, setting_text, toml_lines, with_changes
-from heedful.claims.sheet.formulas import Formula
+from heedful.claims.sheet.formulas import ParsedFormula
 from heedful.records import plain
 from heedful.web.answers import Desk, Question, answer, as_json
 from heedful.workers import Job, TaskLimits
@@ -228,7 +228,7 @@ def formulas_of(claim: Claim) -> list[dict[str, str]]:
     """Return what a claim expects, each as text with letters and as TeX; as written if unread."""
     return [
         {"text": show(formula.tree, style="unicode"), "tex": tex(formula.tree)}
-        if isinstance(formula, Formula)
+        if isinstance(formula, ParsedFormula)
         else {"text": formula, "tex": ""}
         for formula in claim.expect
     ]

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from heedful.data.synthetic.biographies import QUESTION_PHRASINGS
 from heedful.errors import InputError
-from heedful.studies.knowledge.corpus import Evidence, embedded, from_files, name_in, pointed_place
+from heedful.studies.knowledge.corpus import (
+    DocumentIndex,
+    embedded,
+    from_files,
+    name_in,
+    pointed_place,
+)
 from heedful.studies.knowledge.corruption import corrupted, fact_spans
 from heedful.studies.knowledge.names import NameGuesser, baseline_answers
 
@@ -128,7 +134,9 @@ def test_names_are_found_in_every_known_way_to_ask() -> None:
 
 
 def test_a_name_is_found_as_whole_words_only() -> None:
-    evidence = Evidence(["Al Lee sings.", "Sal Lee hums.", "Al Leeds left.", "We saw Al Lee, too."])
+    evidence = DocumentIndex(
+        ["Al Lee sings.", "Sal Lee hums.", "Al Leeds left.", "We saw Al Lee, too."]
+    )
     assert evidence.mentions("Al Lee") == ("Al Lee sings.", "We saw Al Lee, too.")
     assert evidence.mentions("  ") == ()
     assert evidence.place("Al Lee", ["Rome"]) is None

@@ -12,13 +12,13 @@ import pytest
 from small_study import RECIPE, small_corpus
 
 from heedful.studies.knowledge import knowledge_study
-from heedful.studies.knowledge.knowledge_study import Trainer, train_all
+from heedful.studies.knowledge.knowledge_study import KnowledgeTrainer, train_all
 from heedful.studies.knowledge.plans import ARMS, LEARNED, ROTARY, ArmTraining, Recipe, StudyPlan
 from heedful.training import RunStoppedError
 
 
-def trainer(folder: Path, recipe: Recipe = RECIPE) -> Trainer:
-    return Trainer(small_corpus(), StudyPlan(recipe=recipe), folder)
+def trainer(folder: Path, recipe: Recipe = RECIPE) -> KnowledgeTrainer:
+    return KnowledgeTrainer(small_corpus(), StudyPlan(recipe=recipe), folder)
 
 
 def weights(folder: Path) -> dict[str, str]:

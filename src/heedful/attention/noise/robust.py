@@ -354,7 +354,7 @@ KEPT = 3
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Objective:
+class HeadsObjective:
     """J(Q) = average of ‖c − t‖² over nodes of the key noise, in reduced coordinates."""
 
     means: Float[np.ndarray, "n m"]
@@ -402,7 +402,7 @@ def span(keys: GaussianKeys) -> Float[np.ndarray, "d m"]:
 
 def objective(
     keys: GaussianKeys, errors: Float[np.ndarray, "n v"], nodes: int, seed: int
-) -> Objective:
+) -> HeadsObjective:
     """Return the objective for errors v_i − t, on about `nodes` nodes."""
     U = span(keys)
     m = U.shape[1]
@@ -430,7 +430,7 @@ def objective(
         start += width
     if errors.shape[1] > len(errors):
         errors = np.asarray(np.linalg.qr(errors.T, mode="r")).T
-    return Objective(
+    return HeadsObjective(
         means=keys.means @ U, noisy=tuple(columns), noise=noise, errors=errors, basis=U
     )
 
@@ -449,7 +449,7 @@ class Optimum:
 
 
 def polish(
-    J: Objective, Q: Float[np.ndarray, "H m"], norm: float, steps: int, name: str
+    J: HeadsObjective, Q: Float[np.ndarray, "H m"], norm: float, steps: int, name: str
 ) -> Optimum:
     """Descend from one start to a local optimum with ‖q_h‖ ≤ norm."""
     from scipy.optimize import minimize
@@ -506,8 +506,8 @@ def pull_back(
 
 
 def search(
-    screen: Objective,
-    final: Objective,
+    screen: HeadsObjective,
+    final: HeadsObjective,
     starts: Sequence[tuple[str, Float[np.ndarray, "H m"]]],
     norm: float,
     progress: Step | None = None,

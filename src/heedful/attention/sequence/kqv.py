@@ -21,10 +21,10 @@ from jaxtyping import Float
 
 from heedful.arrays import between, index, matrix, one_of, vector
 from heedful.attention.design.hull import separate
-from heedful.attention.operation import Attention, Scale, attend, scale_of
+from heedful.attention.operation import AttentionResult, Scale, attend, scale_of
 from heedful.attention.sequence.search import (
     PREFERENCES,
-    Outcome,
+    PlanOutcome,
     PlanProblem,
     Solution,
     same_vectors,
@@ -263,7 +263,7 @@ def _in_frame(task: _Task, prefer: str) -> PlanProblem:
     )
 
 
-def _with(task: _Task, solution: Solution, outcome: Outcome) -> SequenceDesign:
+def _with(task: _Task, solution: Solution, outcome: PlanOutcome) -> SequenceDesign:
     """Turn a score matrix into K and Q, read once more from scratch, and certify."""
     # K keeps the axes that M reads and Q holds the rest: M = QᵀK, and K can be read.
     used = np.diag(np.any(solution.M != 0, axis=0).astype(float))
@@ -305,7 +305,7 @@ def _with(task: _Task, solution: Solution, outcome: Outcome) -> SequenceDesign:
 def _design(
     task: _Task,
     certificate: SequenceCertificate,
-    reading: Attention | None,
+    reading: AttentionResult | None,
     said: dict[str, str],
     **results: Any,
 ) -> SequenceDesign:
@@ -338,7 +338,7 @@ def _design(
 
 
 def _plan_certificate(
-    task: _Task, solution: Solution, outcome: Outcome, values: Any
+    task: _Task, solution: Solution, outcome: PlanOutcome, values: Any
 ) -> SequenceCertificate:
     bound = 0.0
     for read, wanted in zip(solution.reads, task.Y, strict=True):
@@ -390,7 +390,7 @@ def _as_it_is(task: _Task) -> SequenceDesign:
     return _design(task, certificate, reading, said, K=eye, Q=eye, V=eye)
 
 
-def _no_plan(outcome: Outcome) -> str:
+def _no_plan(outcome: PlanOutcome) -> str:
     if outcome.exhaustive:
         return "no plan in which each position copies one other works"
     return "no plan of copies that works was among those tried"

@@ -69,7 +69,7 @@ class Solution:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class PlanOutcome:
     """The best plan found, and how thorough the search was."""
 
     best: Solution | None
@@ -77,7 +77,7 @@ class Outcome:
     exhaustive: bool
 
 
-def search_plans(problem: PlanProblem, tolerance: float) -> Outcome:
+def search_plans(problem: PlanProblem, tolerance: float) -> PlanOutcome:
     """Return the plan whose matrices are smallest, among all plans if they are few enough."""
     best: Solution | None = None
     compared, nodes = 0, 0
@@ -87,7 +87,7 @@ def search_plans(problem: PlanProblem, tolerance: float) -> Outcome:
     for reads in _plans(problem, groups):
         nodes += 1
         if nodes > MOST_NODES or compared >= enough:
-            return Outcome(best, compared, exhaustive=False)
+            return PlanOutcome(best, compared, exhaustive=False)
         if reads is None:
             continue
         solution = _solve(problem, reads, tolerance)
@@ -95,7 +95,7 @@ def search_plans(problem: PlanProblem, tolerance: float) -> Outcome:
             compared += 1
             if best is None or solution.cost < best.cost - 1e-9 * abs(best.cost):
                 best = solution
-    return Outcome(best, compared, exhaustive=True)
+    return PlanOutcome(best, compared, exhaustive=True)
 
 
 def same_vectors(X: Any, size: float) -> tuple[tuple[int, ...], ...]:

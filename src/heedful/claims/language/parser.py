@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import Literal, NoReturn, cast
 
 from heedful.claims.functions import FUNCTIONS, STATISTICS, Arity, Function
-from heedful.claims.language.reader import LIMITS, FormulaLimits, Reader
+from heedful.claims.language.reader import LIMITS, FormulaLimits, TokenReader
 from heedful.claims.language.tokens import Token, subscripts, tokenize
 from heedful.claims.language.tree import (
     Binary,
@@ -138,7 +138,7 @@ class Clause:
     conditions: list[Expression] = field(default_factory=list)
 
 
-class Parser(Reader):
+class Parser(TokenReader):
     """Builds the tree: operands, arithmetic, relations, then whole statements with clauses."""
 
     nesting = 0

@@ -45,7 +45,7 @@ LIMITS = FormulaLimits()
 """What a formula may be unless told otherwise: 500 characters, 200 nodes, 30 levels."""
 
 
-class Reader:
+class TokenReader:
     """Reads tokens one by one, builds measured nodes, and says where something is wrong."""
 
     def __init__(

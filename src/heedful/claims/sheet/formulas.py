@@ -1,8 +1,9 @@
 """The formulas of a claim, each read once: it keeps its text, its tree and its place.
 
 `read_formulas` reads every formula of a claim in the light of the others: names that `where` and
-`let` declare, functions that `let` defines. From then on a formula is a `Formula`, which is its
-text wherever text is shown and has its tree wherever its meaning counts, in child processes too.
+`let` declare, functions that `let` defines. From then on a formula is a `ParsedFormula`, which is
+its text wherever text is shown and has its tree wherever its meaning counts, also in child
+processes.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ _FUNCTION_HEAD = re.compile(r"([^()]*)\(([^()]*)\)")
 _SUBSCRIPT = re.compile(r"_\{?([A-Za-z]\w*)")
 
 
-class Formula(str):
+class ParsedFormula(str):
     """A formula as it was written, with the tree it was read into."""
 
     tree: Expression
 
-    def __new__(cls, text: str, tree: Expression) -> Formula:
+    def __new__(cls, text: str, tree: Expression) -> ParsedFormula:
         """Join a text and its tree."""
         formula = super().__new__(cls, text)
         formula.tree = tree
@@ -45,7 +46,7 @@ class Formula(str):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Formulas travel between processes; the default would pickle the text alone.
-        return (Formula, (str(self), self.tree))
+        return (ParsedFormula, (str(self), self.tree))
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def read_claim(claim: Claim) -> Claim:
 
     def note(_field: Field, text: str) -> str:
         nonlocal unread
-        unread = unread or not isinstance(text, Formula)
+        unread = unread or not isinstance(text, ParsedFormula)
         return text
 
     map_formulas(claim, note)
@@ -133,13 +134,13 @@ def read_formulas(claim: Claim) -> tuple[Claim, list[FormulaError]]:
     }
 
     def read(field: Field, text: str) -> str:
-        if isinstance(text, Formula):
+        if isinstance(text, ParsedFormula):
             return text
         of_function = field[0] == "let" and heads[str(field[1])].parameters is not None
         reader = parse if field[0] in STATEMENTS else parse_value
         try:
             declared = () if of_function else names
-            return Formula(
+            return ParsedFormula(
                 str(text), reader(str(text), functions=functions, names=declared, field=field)
             )
         except FormulaError as error:
@@ -214,7 +215,7 @@ def _check_definitions(
     def names_used(tree: Expression) -> set[str]:
         return names_in(tree) | {node.function for node in walk(tree) if isinstance(node, Call)}
 
-    trees = {key: text.tree for key, text in let.items() if isinstance(text, Formula)}
+    trees = {key: text.tree for key, text in let.items() if isinstance(text, ParsedFormula)}
     keys = {head.name: key for key, head in heads.items()}
     own = {key: head.parameters or () for key, head in heads.items()}
     needs = {

@@ -17,7 +17,7 @@ try:
         study_heads,
         study_subject,
     )
-    from heedful.studies.heads.sample import Amount, Row, Sample, Subject, open_subject
+    from heedful.studies.heads.sample import Amount, Row, Sample, StudiedModel, open_subject
     from heedful.studies.heads.small_models import QUICK, Plan
 except ModuleNotFoundError as _error:
     if str(_error.name).startswith("heedful"):
@@ -33,7 +33,7 @@ __all__ = [
     "Plan",
     "Row",
     "Sample",
-    "Subject",
+    "StudiedModel",
     "lab_study",
     "open_subject",
     "study_heads",

@@ -38,7 +38,7 @@ from heedful.studies.heads.sample import (
     DEFAULT_AMOUNT,
     Amount,
     Row,
-    Subject,
+    StudiedModel,
     open_subject,
     translation_run,
 )
@@ -171,7 +171,7 @@ def study_heads(
 
 
 def study_subject(
-    subject: Subject,
+    subject: StudiedModel,
     *,
     plan: Plan | None = None,
     effort: Effort = DEFAULT_EFFORT,
@@ -224,7 +224,7 @@ def study_subject(
 
 
 def _read(
-    subject: Subject, watch: Watch, keys: KeyWatch, noise: NoiseWatch, progress: Step
+    subject: StudiedModel, watch: Watch, keys: KeyWatch, noise: NoiseWatch, progress: Step
 ) -> None:
     """Let the model read its sample once while all three watch; no layer is kept."""
     rows = subject.sample.rows
@@ -241,7 +241,7 @@ def _read(
     watch_repeats(subject.decoder, subject.sample, watch)
 
 
-def _trained(plan: Plan, subject: Subject, progress: Step) -> Comparisons:
+def _trained(plan: Plan, subject: StudiedModel, progress: Step) -> Comparisons:
     began = time.perf_counter()
     models = train_all(plan, progress)
     return Comparisons(

@@ -67,7 +67,7 @@ class Sample(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Subject:
+class StudiedModel:
     """A model to be studied, and what it reads."""
 
     name: str
@@ -94,7 +94,7 @@ DEFAULT_AMOUNT = Amount()
 
 def open_subject(
     path: Path | str, *, text: Path | None = None, amount: Amount = DEFAULT_AMOUNT
-) -> Subject:
+) -> StudiedModel:
     """Open a run or a model, and find what it should read."""
     folder = Path(path)
     opened = _run(folder) if folder.is_dir() and is_run(folder) else _model(path)
@@ -113,7 +113,7 @@ def open_subject(
         rows = text_rows(tokenizer.encode(joined), amount, context, tokenizer.begin)
     name = "paragraphs of the phrasebook" if corpus is None else corpus.name
     sample = Sample(name=name, rows=_some(rows, name))
-    return Subject(name=str(path), decoder=decoder, tokenizer=tokenizer, sample=sample)
+    return StudiedModel(name=str(path), decoder=decoder, tokenizer=tokenizer, sample=sample)
 
 
 def translation_run(folder: Path) -> Path | None:

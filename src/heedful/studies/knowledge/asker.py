@@ -16,7 +16,7 @@ from heedful.errors import ConfigError, InputError
 from heedful.files import write_atomic, write_json
 from heedful.settings import Settings
 from heedful.studies.knowledge.answers import Answerer, sequence_probability
-from heedful.studies.knowledge.corpus import Asked, Evidence, KnowledgeCorpus, name_in
+from heedful.studies.knowledge.corpus import Asked, DocumentIndex, KnowledgeCorpus, name_in
 from heedful.studies.knowledge.findings import ASK, RECORD, AskReply
 from heedful.studies.knowledge.names import Neighbours
 from heedful.studies.knowledge.training import END, MASK
@@ -67,7 +67,7 @@ class Asker:
         self.settings = _settings(run)
         tokenizer = Tokenizer.read(run / TOKENIZER)
         self.answerer = Answerer(trained_decoder(run), tokenizer, self.settings.longest_answer)
-        self.evidence = Evidence(_lines(run / DOCUMENTS))
+        self.evidence = DocumentIndex(_lines(run / DOCUMENTS))
         self.learned = _pairs(run / QUESTIONS)
         self.people = _pairs(run / PEOPLE)
 

@@ -33,7 +33,7 @@ from scipy.stats import rankdata
 from heedful.errors import InputError
 from heedful.stats import clopper_pearson_upper, percentile_interval, wilson
 from heedful.studies.knowledge.answers import Reply, sequence_probability
-from heedful.studies.knowledge.findings import Bin, Calibration, RiskCoverage, Separation
+from heedful.studies.knowledge.findings import Bin, Calibration, RiskCoverage, SignalSeparation
 
 BINS = 10
 COOLEST, HOTTEST = 0.2, 20.0
@@ -68,7 +68,7 @@ def auroc(positives: Scores, negatives: Float64[np.ndarray, " others"]) -> float
 
 def separations(
     values: Mapping[str, Scores], positive: Kind, negative: Kind, *, seed: int = 0
-) -> tuple[Separation, ...]:
+) -> tuple[SignalSeparation, ...]:
     """Return the AUROC of each signal with its interval; none where a kind is missing."""
     if not positive.any() or not negative.any():
         return ()
@@ -76,7 +76,7 @@ def separations(
     for name, scores in values.items():
         low, high = _interval(scores[positive], scores[negative], seed)
         measured.append(
-            Separation(
+            SignalSeparation(
                 signal=name,
                 auroc=auroc(scores[positive], scores[negative]),
                 low=low,

@@ -4,8 +4,9 @@
 which names point to a place. `from_files` reads a text and two files of questions, such as those
 of the course; there only the text itself can say who is in it.
 
-`Evidence` finds the documents that hold a name, by plain text search and without a model: it is
-the baseline that the model is compared with, and the line that `heed ask` shows beside an answer.
+`DocumentIndex` finds the documents that hold a name, by plain text search and without a model: it
+is the baseline that the model is compared with, and the line that `heed ask` shows beside an
+answer.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def name_in(question: str) -> str | None:
     return None
 
 
-class Evidence:
+class DocumentIndex:
     """The documents of a corpus, found by the names in them."""
 
     def __init__(self, documents: Sequence[str]) -> None:
@@ -193,9 +194,9 @@ class KnowledgeCorpus:
         return {one.name: one.answer for one in asked}
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> DocumentIndex:
         """The documents, found by names."""
-        return Evidence(self.documents)
+        return DocumentIndex(self.documents)
 
 
 def embedded(
@@ -261,7 +262,7 @@ def from_files(
             expected=f"1 to {len(kept) - 1} of the {len(kept)} training questions",
         )
     places = {place * len(kept) // held_out for place in range(held_out)}
-    evidence = Evidence(text.texts)
+    evidence = DocumentIndex(text.texts)
     parts = (
         [one for place, one in enumerate(kept) if place not in places],
         [one for place, one in enumerate(kept) if place in places],
@@ -348,7 +349,7 @@ def _without(pairs: Pairs, others: Pairs) -> tuple[list[tuple[str, str]], int]:
     return kept, len(both) - len(kept)
 
 
-def _known_from_text(question: str, answer: str, evidence: Evidence) -> Asked:
+def _known_from_text(question: str, answer: str, evidence: DocumentIndex) -> Asked:
     name = name_in(question) or question
     return Asked(
         question=question,

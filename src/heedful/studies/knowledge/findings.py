@@ -98,7 +98,7 @@ class Confusion(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Separation(Record):
+class SignalSeparation(Record):
     """How well one signal tells retrieved answers from made-up ones."""
 
     signal: str
@@ -338,7 +338,7 @@ class KnowledgeStudy(Record):
     """Retrieved, guessed or made up, by group, outcome and confidence."""
     confusion: tuple[Confusion, ...]
     """What the threshold does with each label."""
-    auroc: tuple[Separation, ...]
+    auroc: tuple[SignalSeparation, ...]
     """How far each signal separates retrieved from made up."""
     ece: float
     """Expected calibration error of the test answers, after temperature scaling."""

@@ -43,7 +43,7 @@ from heedful.studies.knowledge.findings import (
     LabelCount,
     NameStudy,
     RiskCoverage,
-    Separation,
+    SignalSeparation,
     UnseenName,
 )
 from heedful.studies.knowledge.names import (
@@ -126,7 +126,7 @@ class Judgement:
     """What is found out about the answers of one arm."""
 
     answers: tuple[AnswerRecord, ...]
-    auroc: tuple[Separation, ...]
+    auroc: tuple[SignalSeparation, ...]
     before: Calibration
     after: Calibration
     risk_coverage: RiskCoverage
@@ -285,7 +285,7 @@ def _records(
 
 def _separated(
     held_out: Sequence[AnswerRecord], test: Sequence[AnswerRecord], seed: int
-) -> tuple[Separation, ...]:
+) -> tuple[SignalSeparation, ...]:
     """Return the AUROC of each signal, and of all joined by what held-out answers teach."""
     columns, others = _columns(test), _columns(held_out)
     kinds = retrieved_or_made_up(held_out)

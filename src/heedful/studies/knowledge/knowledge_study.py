@@ -64,7 +64,7 @@ def study_knowledge(
 ) -> KnowledgeStudy:
     """Run the whole study in a folder, and write its record there as `knowledge.json`."""
     started = time.perf_counter()
-    trainer = Trainer(corpus, plan, folder / RUNS)
+    trainer = KnowledgeTrainer(corpus, plan, folder / RUNS)
     trainings = plan.trainings()
     labels = [label for training in trainings for label in training.labels]
     parts = Parts(dict.fromkeys([*labels, "asking"], 1.0), _shares(progress))
@@ -108,7 +108,7 @@ def study_knowledge(
     return record
 
 
-class Trainer:
+class KnowledgeTrainer:
     """Trains what a study needs, one training after the other."""
 
     def __init__(self, corpus: KnowledgeCorpus, plan: StudyPlan, runs: Path) -> None:
@@ -140,7 +140,7 @@ class Trainer:
 
 
 def train_all(
-    trainer: Trainer, trainings: Sequence[Training], processes: int, tell: Tell
+    trainer: KnowledgeTrainer, trainings: Sequence[Training], processes: int, tell: Tell
 ) -> list[Any]:
     """Return what came of each training; a signal stops all of them, and all are saved."""
     outcomes = _in_children(trainer, trainings, processes, tell) if processes > 1 else {}
@@ -152,7 +152,7 @@ def train_all(
 
 
 def _in_children(
-    trainer: Trainer, trainings: Sequence[Training], processes: int, tell: Tell
+    trainer: KnowledgeTrainer, trainings: Sequence[Training], processes: int, tell: Tell
 ) -> dict[Training, Any]:
     """Train in child processes; return what came of the trainings that succeeded."""
     pool = Pool(
@@ -181,7 +181,7 @@ def child_trainer(
     corpus: KnowledgeCorpus, plan: StudyPlan, runs: Path
 ) -> Callable[[Training], Any]:
     """Return what a child process does with a training."""
-    trainer = Trainer(corpus, plan, runs)
+    trainer = KnowledgeTrainer(corpus, plan, runs)
 
     def train(training: Training) -> Any:
         try:

@@ -48,8 +48,8 @@ from heedful.studies.translation.results import (
     HERE,
     LONGER,
     SCRATCH,
-    CurvePoint,
-    Sample,
+    SampleTranslation,
+    TrainingPoint,
 )
 from heedful.studies.translation.scoring import bleu_of
 from heedful.studies.translation.translator import TranslationFormat, Translator, keep_model
@@ -479,10 +479,10 @@ def written_pairs(
     ).without_longer(longest)
 
 
-def curve_of(run: FinishedRun, minutes_before: float) -> tuple[CurvePoint, ...]:
+def curve_of(run: FinishedRun, minutes_before: float) -> tuple[TrainingPoint, ...]:
     """Return the evaluations of a training on a clock that began so many minutes before it."""
     return tuple(
-        CurvePoint(
+        TrainingPoint(
             step=one.step,
             minutes=run.seconds_at(one.step) / 60 + minutes_before,
             loss=one.values["loss"],
@@ -492,12 +492,12 @@ def curve_of(run: FinishedRun, minutes_before: float) -> tuple[CurvePoint, ...]:
     )
 
 
-def samples_of(folder: Path, development: TestSet) -> tuple[Sample, ...]:
+def samples_of(folder: Path, development: TestSet) -> tuple[SampleTranslation, ...]:
     """Return the development sentences that were kept during a training."""
     kept = {int(step): texts for step, texts in _read(folder / SAMPLES).items()}
     several = zip(development.sources[:SHOWN], development.references, strict=False)
     return tuple(
-        Sample(
+        SampleTranslation(
             source=source,
             reference=known[0],
             translations={step: kept[step][place] for step in sorted(kept)},

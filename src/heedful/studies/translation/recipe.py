@@ -22,7 +22,7 @@ from heedful.training.config import merged, read_values
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 
-class Shape(Settings):
+class TranslatorShape(Settings):
     """The decoder that is trained here, twice: from scratch, and after pretraining."""
 
     width: PositiveInt = 128
@@ -135,7 +135,7 @@ class StudySettings(Settings):
     middle one of the sizes."""
     vocabulary: PositiveInt = 2_000
     """Ids of the byte pairs that both arms share."""
-    shape: Shape = Shape()
+    shape: TranslatorShape = TranslatorShape()
     scratch: Learning = Learning(steps=400)
     pretraining: Learning = Learning(steps=200, columns=2_048)
     fine_tuning: Learning = Learning(steps=400)

@@ -54,7 +54,7 @@ class Scores(Scored):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CurvePoint(Record):
+class TrainingPoint(Record):
     """How far a training was at one moment."""
 
     step: int
@@ -67,7 +67,7 @@ class CurvePoint(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sample(Record):
+class SampleTranslation(Record):
     """One development sentence, as it was translated in the course of a training."""
 
     source: str
@@ -110,9 +110,9 @@ class ArmResult(Scores):
     """By the number of source words that the training pairs do not hold."""
     splits: tuple[Slice, ...]
     """Other test sets: longer than training, and known words in new combinations."""
-    curve: tuple[CurvePoint, ...]
+    curve: tuple[TrainingPoint, ...]
     """How it went during training."""
-    samples: tuple[Sample, ...]
+    samples: tuple[SampleTranslation, ...]
     sentences_per_second: float
     """Speed of translating the test, greedy."""
     run: str
