@@ -51,10 +51,10 @@ page: $(VENV)/.stamp-page ## Build the page of `heed serve` again after a change
 docs: $(VENV)/.stamp-test ## Build the documentation, strictly
 	$(BIN)/sphinx-build -W -n --keep-going -b html docs docs/_build/html
 
-docs-check: $(VENV)/.stamp-test ## Run every command shown in the docs and compare its output
+docs-check: $(VENV)/.stamp-test ## Run every `console` block of the docs and compare its output
 	$(BIN)/python docs/console.py --check
 
-docs-update: $(VENV)/.stamp-test ## Run every command shown in the docs and write its output there
+docs-update: $(VENV)/.stamp-test ## Run every `console` block of the docs and write its output there
 	$(BIN)/python docs/console.py --write
 
 bench: $(VENV)/.stamp-test ## Run every benchmark and store its figures

@@ -1,4 +1,4 @@
-"""Every command shown in the documentation, run again and compared.
+"""Every session in a `console` block of the documentation, run again and compared.
 
 A fenced block marked `console` is a small session:
 

@@ -1,6 +1,6 @@
 """A pool of child processes with limits on time and memory.
 
-    with Pool("heedful.claims.check:claim_judge", (judge, 16.0), workers=2) as pool:
+    with Pool("heedful.claims.checker:claim_judge", (judge, 16.0), workers=2) as pool:
         outcomes = pool.map(tasks)  # in the order of the tasks
 
 Each child imports the factory, calls `factory(*arguments)` once, and applies the function it

@@ -1,4 +1,4 @@
-"""Every command shown in the documentation prints what the page says it prints."""
+"""Every session in a `console` block of the documentation prints what the page shows."""
 
 from __future__ import annotations
 
