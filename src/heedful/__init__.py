@@ -1,3 +1,73 @@
-"""Heedful: a laboratory in which every statement about attention is an experiment you can run."""
+"""Heedful: a laboratory in which every statement about attention is an experiment you can run.
+
+    import heedful as h
+
+    h.attend([6, 6, 0, 0], n=4).weights         what one query reads
+    h.design(average=[0, 1], n=10)              a query made to order, with its certificate
+    h.noise(["0+1"], n=10, noisy={0: 0.5})      what noisy keys do to it
+    h.claim("alpha_a >= 0.9", query="6 k_a", keys="orthonormal", where={"n": 10})
+    h.check("answers/")                         every claim of a folder, judged
+    h.load("runs/mine/model")                   a decoder with its tokenizer
+    h.train({...}, "runs/mine")                 a training, resumed if it is there
+    h.translate("runs/mine", "Où est la gare ?")
+    h.ask("study-knowledge", "Where was Ada Lee born?")
+    h.study("knowledge", "study", quick=True)   a study that ends in one record
+
+Names are loaded when they are first used: `import heedful` imports no NumPy and no torch. What type
+checkers see stands in `__init__.pyi`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module as _import_module
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "heedful.api": (
+        "ask", "attend", "check", "claim", "design", "load", "noise", "study", "train",
+        "translate",
+    ),
+    "heedful.attention": ("AttentionResult", "Certificate", "Design", "NoiseStudy"),
+    "heedful.claims": ("CheckReport", "Claim", "Counterexample", "Repair", "Verdict"),
+    "heedful.errors": ("HeedfulError",),
+    "heedful.records": ("Record",),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AttentionResult",
+    "Certificate",
+    "CheckReport",
+    "Claim",
+    "Counterexample",
+    "Design",
+    "HeedfulError",
+    "NoiseStudy",
+    "Record",
+    "Repair",
+    "Verdict",
+    "ask",
+    "attend",
+    "check",
+    "claim",
+    "design",
+    "load",
+    "noise",
+    "study",
+    "train",
+    "translate",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its room when it is first asked for."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'heedful' has no attribute {name!r}")
+    value = getattr(_import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

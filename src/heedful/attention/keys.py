@@ -9,14 +9,15 @@ Each set is (n, d): one row a key.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
-from heedful.arrays import float64
+from heedful.arrays import float64, index
 from heedful.errors import InputError
 
 DEFAULT_COUNT = 10
@@ -207,3 +208,45 @@ def _at_least_one(n: int, d: int) -> None:
     for name, value in (("--n", n), ("--d", d)):
         if value < 1:
             raise InputError(name, f"is {value}", expected="at least 1 was expected")
+
+
+_TERM = re.compile(r"\s*([+-]?)\s*(?:(\d+(?:\.\d*)?)\s*\*\s*)?(\d+)\s*")
+
+
+def combination(text: str, count: int, flag: str) -> dict[int, float]:
+    """Read a combination of keys such as "0+1", "2-0" or "0.5*0+3".
+
+    >>> combination("0+1", 4, "--heads")
+    {0: 1.0, 1: 1.0}
+    >>> combination("0.5*2-1", 4, "--heads")
+    {2: 0.5, 1: -1.0}
+    """
+    coefficients: dict[int, float] = {}
+    position = 0
+    while position < len(text):
+        term = _TERM.match(text, position)
+        if term is None or (position > 0 and not term.group(1)):
+            raise InputError(
+                flag,
+                f"{text!r} cannot be read (at character {position + 1})",
+                expected='a combination of keys such as "0+1", "2-0" or "0.5*0+3" was expected',
+            )
+        key = index(flag, int(term.group(3)), count)
+        size = float(term.group(2) or 1.0)
+        coefficients[key] = coefficients.get(key, 0.0) + (-size if term.group(1) == "-" else size)
+        position = term.end()
+    if not coefficients:
+        raise InputError(flag, "is empty", expected='a combination such as "0+1" was expected')
+    return coefficients
+
+
+def combined(keys: Any, text: str, beta: float, flag: str) -> Any:
+    """Return β times a combination of keys, as a query."""
+    coefficients = combination(text, len(keys), flag)
+    return beta * sum(size * keys[key] for key, size in coefficients.items())
+
+
+def named_keys(texts: Sequence[str], count: int, flag: str) -> list[int]:
+    """Return the keys that combinations look for: those with a positive share in one of them."""
+    shares = [combination(text, count, flag) for text in texts]
+    return sorted({key for each in shares for key, share in each.items() if share > 0})

@@ -10,8 +10,6 @@ from heedful.cli.inputs import (
     KeysFlags,
     NoiseFlags,
     ValuesFlag,
-    combination,
-    combined,
     read_numbers,
     read_values,
 )
@@ -98,6 +96,8 @@ def _queries(keys: Any, query: list[str] | None, toward: str | None, beta: float
             hint="for instance --toward 0+1 --beta 6",
         )
     if toward is not None:
+        from heedful.attention.keys import combined
+
         return combined(keys, toward, number_of("--beta", beta), "--toward")
     assert query is not None
     return float64("--query", read_numbers(query, "--query"))
@@ -154,6 +154,7 @@ def noise(
     """
     from heedful.arrays import indices, number_of
     from heedful.attention import study_noise
+    from heedful.attention.keys import combined, named_keys
     from heedful.views.noise import NoiseComparison, noise_blocks, noise_figure
 
     check_figure_path(figure)
@@ -161,7 +162,7 @@ def noise(
     settings = [("--heads", heads)] + ([("--versus", versus)] if versus is not None else [])
     scaled = number_of("--beta", beta)
     queries = [[combined(means, head, scaled, flag) for head in each] for flag, each in settings]
-    named = _named(heads, len(means)) if target is None else target
+    named = named_keys(heads, len(means), "--heads") if target is None else target
     options = {
         "values": read_values(values, len(means)),
         "of": indices("--target", named, len(means)),
@@ -179,9 +180,3 @@ def noise(
     show(record, noise_blocks, json=json)
     draw(record, figure, noise_figure)
     return 0
-
-
-def _named(heads: list[str], count: int) -> list[int]:
-    """Return the keys that the heads look for: those with a positive share in some query."""
-    shares = [combination(head, count, "--heads") for head in heads]
-    return sorted({key for each in shares for key, share in each.items() if share > 0})

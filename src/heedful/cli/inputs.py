@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, BinaryIO
@@ -154,44 +153,6 @@ def read_values(source: str | None, count: int) -> Any:
             expected=f"one row for each of the {count} keys was expected",
         )
     return values
-
-
-_TERM = re.compile(r"\s*([+-]?)\s*(?:(\d+(?:\.\d*)?)\s*\*\s*)?(\d+)\s*")
-
-
-def combination(text: str, count: int, flag: str) -> dict[int, float]:
-    """Read a combination of keys such as "0+1", "2-0" or "0.5*0+3".
-
-    >>> combination("0+1", 4, "--heads")
-    {0: 1.0, 1: 1.0}
-    >>> combination("0.5*2-1", 4, "--heads")
-    {2: 0.5, 1: -1.0}
-    """
-    from heedful.arrays import index
-
-    coefficients: dict[int, float] = {}
-    position = 0
-    while position < len(text):
-        term = _TERM.match(text, position)
-        if term is None or (position > 0 and not term.group(1)):
-            raise InputError(
-                flag,
-                f"{text!r} cannot be read (at character {position + 1})",
-                expected='a combination of keys such as "0+1", "2-0" or "0.5*0+3" was expected',
-            )
-        key = index(flag, int(term.group(3)), count)
-        size = float(term.group(2) or 1.0)
-        coefficients[key] = coefficients.get(key, 0.0) + (-size if term.group(1) == "-" else size)
-        position = term.end()
-    if not coefficients:
-        raise InputError(flag, "is empty", expected='a combination such as "0+1" was expected')
-    return coefficients
-
-
-def combined(keys: Any, text: str, beta: float, flag: str) -> Any:
-    """Return β times a combination of keys, as a query."""
-    coefficients = combination(text, len(keys), flag)
-    return beta * sum(size * keys[key] for key, size in coefficients.items())
 
 
 LINE_BYTES = 1_000_000
