@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -32,12 +33,17 @@ def lines_shown(page: Page) -> int:
 def test_the_curve_grows_while_a_training_runs(
     browser: Browser, models_server: Running, runs: Path, tmp_path: Path
 ) -> None:
-    # Some lines a second: a line each step would keep the page busy with thousands.
-    config = written(tmp_path, "endless", steps=1_000_000, log_every=20)
+    # Some lines a second: a line each step would keep the page busy with thousands. One thread:
+    # two would wait for each other where another program has a core.
+    config = written(tmp_path, "endless", steps=1_000_000, log_every=10)
     folder = runs / "endless"
     command = [sys.executable, "-m", "heedful", "train", str(config), "--run", str(folder)]
     training = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=tmp_path,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     try:
         while not (folder / "metrics.jsonl").is_file():
