@@ -127,6 +127,18 @@ FALSE: dict[str, dict[str, Any]] = {
         "expect": "W[1, 2] > 0", "where": {"T": 2},
         "let": {"W": "softmax(1e10 stack(concat(0, 1), concat(0, 1)) + causal(T))"},
     },
+    "the third column of two rows": {
+        "expect": "A[1, j] <= 1 for all j",
+        "let": {"A": "stack(concat(1, 1, 5), concat(0, 0, 0))"},
+    },
+    "one of seventy-two choices of keys": {
+        "expect": "alpha_a >= alpha_b", "query": "20 k_a",
+        "keys": [[1, 0], [0, 1], [0.5, 0.5], *([-1, -place] for place in range(6))],
+    },
+    "a bound missed by less than the slack of float64": {
+        "expect": "var(k_a^T mu_a) <= 9.9e-9",
+        "keys": "gaussian", "covariance": {"a": "1e-8 mu_a mu_a^T"}, "where": {"n": 2},
+    },
     "a variance below every rounding": {
         "expect": "var(k_a^T mu_a) <= 0.5e-16",
         "keys": "gaussian", "covariance": {"a": "1e-16 mu_a mu_a^T"}, "where": {"n": 2},
@@ -193,6 +205,13 @@ TRUE: dict[str, dict[str, Any]] = {
     "a quotient away from zero": {"expect": "x/x = 1", "where": {"x": "positive"}},
     "a quotient that is not asked for": {
         "expect": "x != 0 implies x/x = 1", "where": {"x": "any"},
+    },
+    "a part without a value beside one that decides": {
+        "expect": "1/x >= 2 or x < 1/2", "where": {"x": [0, 0.5]},
+    },
+    "a step that float64 takes by rounding": {"expect": "sign(0.1 + 0.2 - 0.3) = 0"},
+    "a rank that float64 rounds": {
+        "expect": "rank(stack(concat(1, 2), concat(2, 4.0000000000000001))) = 2",
     },
     "a mask against a high score": {
         "expect": "W[1, 2] = 0", "where": {"T": 2},
@@ -275,6 +294,10 @@ def test_arbitrary_values_are_measured_at_their_worst() -> None:
         ("m^2 <= 64^2", {"where": {"m": "1..64"}}, "proved"),
         ("x/x = 1", {"where": {"x": "any"}}, "refuted"),
         ("x/x = 1", {"where": {"x": "positive"}}, "proved"),
+        ("rank(stack(concat(1, 2), concat(2, 4))) = 1", {}, "proved"),
+        ("alpha_a ~ 1/2 within 1",
+         {"keys": "orthonormal", "query": "beta (k_a + k_b)", "where": {"n": 3, "beta": "large"}},
+         "proved"),
         ("W[1, 2] = 0",
          {"where": {"T": 2}, "let": {"W": "softmax(ones(T, T) + causal(T))"}}, "proved"),
     ],

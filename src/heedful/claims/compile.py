@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,11 +23,11 @@ from heedful.claims.language.tree import (
     ForAll,
     Logic,
     Name,
-    Number,
     Position,
     bound_names,
     map_children,
     names_in,
+    rational,
     walk,
 )
 from heedful.claims.sheet.claim import Claim, field_error, nearest
@@ -138,10 +138,20 @@ class CompiledClaim:
         hold for every choice of different ones.
         """
         count, letters = len(self.key_rows or self.mean_rows), len(self.members)
-        if not letters or not count or math.perm(count, letters) > MOST_ASSIGNMENTS:
+        if not letters or not count:
             return [self]
-        choices = itertools.permutations(range(count), letters)
+        choices: Iterable[tuple[int, ...]] = itertools.permutations(range(count), letters)
+        if self.choices > MOST_ASSIGNMENTS:
+            rng = np.random.default_rng(self.claim.seed)
+            drawn = (rng.permutation(count)[:letters] for _ in range(MOST_ASSIGNMENTS))
+            choices = dict.fromkeys(tuple(map(int, places)) for places in drawn)
         return [dataclasses.replace(self, places=places) for places in choices] or [self]
+
+    @property
+    def choices(self) -> int:
+        """How many choices of different keys its letters have, where it matters; 1 elsewhere."""
+        count = len(self.key_rows or self.mean_rows)
+        return max(1, math.perm(count, len(self.members))) if count else 1
 
     @cached_property
     def large(self) -> tuple[str, ...]:
@@ -156,12 +166,13 @@ class CompiledClaim:
     @cached_property
     def constants(self) -> tuple[float, ...]:
         """The numbers that the formulas name: where a claim about an interval is likely to fail."""
-        numbers = (
-            node.value for tree in self.trees for node in walk(tree) if isinstance(node, Number)
-        )
+        numbers = (rational(node) for tree in self.trees for node in walk(tree))
         return tuple(
             dict.fromkeys(
-                float(x) for value in numbers if abs(value) < 10**6 for x in (value, -value)
+                float(x)
+                for value in numbers
+                if value is not None and abs(value) < 10**6
+                for x in (value, -value)
             )
         )
 

@@ -79,7 +79,6 @@ class Missing:
 
 
 NONE = Missing("no identity is looked for through it")
-JUMPS = Missing("it jumps, and a ball does not decide on which side")
 NOT_FINITE = Missing("its −∞ is no number of algebra")
 BY_CERTIFICATE = Missing("the convex hull is decided by a certificate of its own")
 
@@ -492,11 +491,36 @@ _define(
     lambda x: _number(balls.total([row[place] for place, row in enumerate(x.entries)])),
     lambda sympy, x: x.trace(),
 )
+
+
+def _rank_balls(x: Enclosure) -> Enclosure:
+    """Return the rank by elimination without division; every pivot must be surely zero or not."""
+    rows = [[entry.flat() for entry in row] for row in x.entries]
+    found = 0
+    for place in range(len(rows[0])):
+        column = [row[place] for row in rows[found:]]
+        pivot = next((r for r, entry in enumerate(column) if entry > 0 or entry < 0), None)
+        if pivot is None and not all(entry.is_zero() for entry in column):
+            raise NotEnclosed("a rank that the balls do not decide")
+        if pivot is None:
+            continue
+        rows[found], rows[found + pivot] = rows[found + pivot], rows[found]
+        top = rows[found]
+        rows[found + 1 :] = [
+            [a * top[place] - b * row[place] for a, b in zip(row, top, strict=True)]
+            for row in rows[found + 1 :]
+        ]
+        for row in rows[found + 1 :]:
+            row[place] = arb(0)
+        found += 1
+    return balls.scalar(found)
+
+
 _define(
     "rank(A)",
     "the rank of a matrix",
     lambda x: Value(np.linalg.matrix_rank(_as(x, "matrix").array).astype(float), "scalar"),
-    JUMPS,
+    _rank_balls,
     NONE,
 )
 _define(

@@ -113,7 +113,8 @@ def _named(error: FormulaError, claim: Claim) -> FormulaError:
 def _decide(compiled: CompiledClaim, deadline: float) -> Decision:
     """Decide a claim for every choice of keys that its letters may name: the weakest counts."""
     weakest: Decision | None = None
-    for assigned in compiled.assignments():
+    assignments = compiled.assignments()
+    for assigned in assignments:
         ways = (way(assigned, deadline) for way in WAYS)
         decision = next(decision for decision in ways if decision is not None)
         if weakest is None or STRENGTHS.index(decision[0]) < STRENGTHS.index(weakest[0]):
@@ -121,6 +122,12 @@ def _decide(compiled: CompiledClaim, deadline: float) -> Decision:
         if weakest[0] == "refuted":
             break
     assert weakest is not None
+    if weakest[0] == "proved" and len(assignments) < compiled.choices:
+        statement = (
+            f"It holds for {len(assignments)} of the {compiled.choices} choices of keys that the "
+            "letters may name; the others were not looked at."
+        )
+        return "supported", _evidence(compiled, "search", statement, {}, len(assignments)), None
     return weakest
 
 
@@ -453,7 +460,7 @@ def _noisy_survivor(
         numbers = _noise_numbers(estimate)
         evidence = Evidence(method="certified quadrature", statement=statement, numbers=numbers)
         return "proved", evidence, None
-    if not estimate.clear or not estimate.holds:
+    if not estimate.clear or not estimate.holds or estimate.by_rounding:
         statement = (
             f"The interval of confidence ({estimate.gap:.3g} ± {estimate.error:.3g} from "
             "holding) does not clear the bound; more draws may."

@@ -358,6 +358,8 @@ def _fits(label: str, bound: float, m: int, tolerance: float) -> bool:
         return False
     if n == m:
         return bound <= 1.0
+    if not 0 < tolerance < 1 or m >= n:
+        return False
     wanted = math.log((n - m) * (1 - tolerance) / (m * tolerance))
     return abs(max(wanted, 0.0) - bound) <= 2e-3 * max(1.0, wanted)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from heedful.claims.compile import CompiledClaim, equations_only
 from heedful.claims.evaluate.float import Evaluator, World
-from heedful.claims.language.tree import Compare, Expression, Logic, walk
+from heedful.claims.language.tree import Call, Compare, Expression, Logic, walk
 from heedful.claims.proofs import exact_truth, without_value
 from heedful.claims.sheet.claim import field_error
 from heedful.claims.symbols import LARGE, SMALL, Array, Values, array_examples
@@ -44,6 +44,7 @@ LARGEST_ENTRY = 30.0
 """Entries do not grow beyond this: exp of their products must stay finite."""
 SHRINKING_ROUNDS = 3
 MOST_SHRINKING_TRIALS = 300
+JUMPING = ("sign", "floor", "argmax", "rank", "round16", "roundbf16")
 INEXACT = ("unit vector", "distribution", "orthonormal")
 
 
@@ -297,9 +298,10 @@ def outcome_of(compiled: CompiledClaim, case: Case) -> Outcome:
     truth = Evaluator(world).truth(compiled.statement)
     holds: bool | None = bool(np.all(truth.holds))
     gap = float(np.max(truth.gap))
-    if not holds and (gap < UNSURE or _delicate(compiled.statement)):
+    jumps = _jumps(compiled.statement)
+    if not holds and (gap < UNSURE or jumps or _delicate(compiled.statement)):
         holds = exact_truth(compiled, case)
-        if holds is None and gap > UNSURE:
+        if holds is None and gap > UNSURE and not jumps:
             holds = False
     return Outcome(holds, truth, world)
 
@@ -314,6 +316,11 @@ def _bisect(compiled: CompiledClaim, case: Case, symbol: str, low: float, high: 
         if high - low < 1e-9 * max(1.0, high):
             break
     return high
+
+
+def _jumps(statement: Expression) -> bool:
+    """Tell whether rounding can change a value by a whole step, however small it is."""
+    return any(isinstance(node, Call) and node.function in JUMPING for node in walk(statement))
 
 
 def _delicate(statement: Expression) -> bool:

@@ -68,6 +68,11 @@ class NoiseEstimate:
     truth: Truth
 
     @property
+    def by_rounding(self) -> bool:
+        """Whether it holds only because float64 lets a little pass, such as 1e-10."""
+        return self.holds and self.gap > 0
+
+    @property
     def clear(self) -> bool:
         """Whether the interval of confidence lies on one side."""
         return abs(self.gap) > self.error

@@ -228,11 +228,12 @@ class TreeEvaluator(ABC, Generic[V]):
             if family is not None and (count := self.size(family)) is not None:
                 return [Place(place, place + 1) for place in range(count)]
         for part in walk(body):
-            if isinstance(part, Entry) and any(
-                isinstance(inner, Name) and inner.text == index for inner in part.indices
-            ):
-                count = self.size(self.value(part.base)) or 0
-                return [Place(place, place + 1) for place in range(count)]
+            for axis, own in enumerate(part.indices if isinstance(part, Entry) else ()):
+                if isinstance(part, Entry) and isinstance(own, Name) and own.text == index:
+                    along = self.value(part.base)
+                    for _ in range(axis):  # A[i, j]: j runs along a row, which may be longer
+                        along = self.member(along, 0, "an entry")
+                    return [Place(place, place + 1) for place in range(self.size(along) or 0)]
         return [Place(t, t) for t in range(self._bound(index, condition))]
 
     def _bound(self, index: str, condition: Expression | None) -> int:

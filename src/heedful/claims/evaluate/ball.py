@@ -6,7 +6,6 @@ None: None means that the balls are too wide to tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -41,6 +40,7 @@ from heedful.claims.language.tree import (
     Name,
     Number,
     Unary,
+    rational,
 )
 from heedful.errors import FormulaError
 
@@ -78,7 +78,7 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
             case Compare():
                 return self._compare(node)
             case Logic(operator, left, right):
-                return _join(operator, self.truth(left), lambda: self.truth(right))
+                return self._logic(operator, left, right)
             case Unary("not", operand):
                 inner = self.truth(operand)
                 return None if inner is None else not inner
@@ -98,6 +98,8 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
                     raise NotEnclosed(f"the name {text}") from None
             case Entry():
                 return self.entry(node, "an entry")
+            case Unary() | Binary() if (folded := rational(node)) is not None:
+                return scalar(folded)  # 0.1 + 0.2 - 0.3 is 0, and no ball around it
             case Unary("-", operand):
                 return negated(self.value(operand))
             case Unary("T", operand):
@@ -201,15 +203,43 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
 
     def _for_all(self, node: ForAll) -> bool | None:
         verdict: bool | None = True
+        no_value: NoValue | None = None
         try:
             for inner, sure in self.cases(node.indices, node.condition, node.body):
-                part = inner.truth(node.body)
+                try:
+                    part = inner.truth(node.body)
+                except NoValue as error:
+                    part, no_value = None, error if sure else no_value
                 if part is False and sure:
                     return False
                 verdict = verdict if part is True else None
         except FormulaError as error:
             raise NotEnclosed(error.problem) from None
+        if no_value is not None:
+            raise no_value
         return verdict
+
+    def _logic(self, operator: str, left: Expression, right: Expression) -> bool | None:
+        """Join two statements; where one has no value, the other may still decide the matter."""
+        absorbing = operator != "and"
+        truths: list[bool | None] = []
+        no_value: NoValue | None = None
+        for part in (left, right):
+            try:
+                truth = self.truth(part)
+            except NoValue as error:
+                no_value = error
+                continue
+            if truth is not None and operator == "implies" and part is left:
+                truth = not truth
+            if truth is absorbing:
+                return absorbing
+            truths.append(truth)
+        if None in truths:
+            return None
+        if no_value is not None:
+            raise no_value
+        return not absorbing
 
     def _compare(self, node: Compare) -> bool | None:
         left, right = self.value(node.left), self.value(node.right)
@@ -248,16 +278,3 @@ def _never_zero(entry: Ball) -> bool:
         return not entry.flat().contains(arb(0))
     except NotEnclosed:
         return False
-
-
-def _join(operator: str, left: bool | None, right: Callable[[], bool | None]) -> bool | None:
-    if operator == "implies":
-        left = None if left is None else not left
-        operator = "or"
-    absorbing = operator == "or"
-    if left is absorbing:
-        return absorbing
-    second = right()
-    if second is absorbing:
-        return absorbing
-    return None if left is None or second is None else second

@@ -166,7 +166,12 @@ class Evaluator(TreeEvaluator[Value]):
     def _value(self, node: Expression) -> Value:
         match node:
             case Number(value):
-                return scalar(float(value))
+                try:
+                    return scalar(float(value))
+                except OverflowError:
+                    raise NoValueError(
+                        "formula", f"{show(node)} is too large", expected="at most 1e308"
+                    ) from None
             case Name(text):
                 return self.name(text)
             case Entry():

@@ -37,6 +37,8 @@ class Position(NamedTuple):
 
 
 NOWHERE = Position(0)
+LARGEST_POWER = 64
+"""Of numbers that are raised exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,36 @@ def walk(node: Expression) -> Iterator[Expression]:
     yield node
     for child in children(node):
         yield from walk(child)
+
+
+def rational(node: Expression) -> Fraction | None:
+    """Return the number that an expression of numbers alone comes to, None for any other.
+
+    >>> rational(Binary("-", Number(Fraction(1, 10)), Unary("-", Number(Fraction(1, 5)))))
+    Fraction(3, 10)
+    """
+    match node:
+        case Number(value):
+            return value
+        case Unary("-", operand):
+            inside = rational(operand)
+            return None if inside is None else -inside
+        case Binary(operator, left, right):
+            x, y = rational(left), rational(right)
+            if x is None or y is None:
+                return None
+            match operator:
+                case "+":
+                    return x + y
+                case "-":
+                    return x - y
+                case "*":
+                    return x * y
+                case "/":
+                    return x / y if y else None
+            small = y.denominator == 1 and abs(y) <= LARGEST_POWER
+            return Fraction(x ** int(y)) if small and (x or y >= 0) else None
+    return None
 
 
 def names_in(node: Expression) -> set[str]:
