@@ -7,10 +7,10 @@
 A model that reads on can say the span only if it has stored the fact, or if the rest of the
 document gives it away. Afterwards a question is one more such text: `question ⁇ answer`.
 
-Spans are drawn in two ways. `random` is the course's: the document is cut to a random length, and a
-run of tokens of random length (a quarter on average) is taken out anywhere. `facts` takes whole
-runs of capitalised words and numbers: names, places, dates. Each document is corrupted in several
-ways; what a training sees is decided before it begins, so that it can be resumed.
+Spans are drawn in three ways. `random` is the course's: the document is cut to a random length,
+and a run of tokens of random length (a quarter on average) is taken out anywhere. `facts` takes
+whole runs of capitalised words and numbers: names, places, dates. Each document is corrupted in
+several ways; what a training sees is decided before it begins, so that it can be resumed.
 
 `cues` takes out more: everything that carries a fact, but for the name.
 
@@ -34,7 +34,7 @@ from heedful.errors import InputError
 from heedful.studies.knowledge.reader import DATES, Mentions, mentions
 
 Spans = Literal["random", "facts", "cues"]
-"""Anything; names, places and dates; or such a phrase after its cue alone (`cues.py`)."""
+"""Anything; names, places and dates; or such a phrase after its cue alone."""
 SHORTEST = 4
 """Tokens that the course leaves of a document at least."""
 KEPT = 7 / 8
