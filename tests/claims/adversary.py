@@ -924,7 +924,7 @@ def bisection(claim: Claim, rng: random.Random, letters: list[dict[str, int]]) -
     intervals = {
         name: interval_of(spec)[:2]
         for name, spec in claim.where.items()
-        if re.fullmatch(r"[\[(][^a-z∞]*[\])]", str(spec))
+        if isinstance(spec, str) and re.fullmatch(r"[\[(][^a-z∞]*[\])]", spec)
     }
     if not 1 <= len(intervals) <= 2:
         return None
@@ -1104,6 +1104,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=3.0, help="for each claim")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="end after so long")
     parser.add_argument("--family", action="append", default=[], choices=list(FAMILIES))
     options = parser.parse_args(arguments)
     tally, start, found = Tally(), time.monotonic(), []
@@ -1122,6 +1123,8 @@ def main(arguments: list[str] | None = None) -> int:
                 print(sheet_of(report.planted.fields), flush=True)
             if done % max(1, options.claims // 20) == 0:
                 print(f"# {done} claims in {time.monotonic() - start:.0f} s", file=sys.stderr)
+            if time.monotonic() - start > 60 * options.minutes:
+                break
     serious = [report for report in found if report.mistakes != ("false supported",)]
     for report in serious[:10]:
         small = shrunk(report, options.seconds)

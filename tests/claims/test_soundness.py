@@ -226,6 +226,10 @@ TRUE: dict[str, dict[str, Any]] = {
         "keys": "gaussian", "covariance": {"a": "mu_a mu_a^T"}, "query": "12 mu_a",
         "where": {"n": 2},
     },
+    "a mean that hardly any draw comes near": {
+        "expect": "E(exp(k_a^T q)) >= 6.9e20",
+        "keys": "gaussian", "covariance": {"a": "0.5 I"}, "query": "12 mu_a", "where": {"n": 2},
+    },
     "a variance just so small": {
         "expect": "var(k_a^T mu_a) <= 2e-16",
         "keys": "gaussian", "covariance": {"a": "1e-16 mu_a mu_a^T"}, "where": {"n": 2},

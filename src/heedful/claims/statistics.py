@@ -47,6 +47,8 @@ CONFIDENCE = 0.99
 MOST_COORDINATES = 20_000_000
 """Normal coordinates drawn at once; with more directions there are fewer draws."""
 NORMAL_PEAK = 0.3989422804014327
+HEAVY = 0.3
+"""The share of one group in the spread of all from which on a mean counts as not yet seen."""
 FAR = 1e6
 """Where the outermost cells end, in standard deviations."""
 
@@ -136,7 +138,20 @@ def _sampling_error(problem: CompiledClaim, case: Case, noise: Noise) -> float:
     if _has_jumps(problem):
         # An event that none of N draws met may still have the probability ln(200)/N.
         error = max(error, math.log(2 / (1 - CONFIDENCE)) / len(noise.coordinates))
+    apart = (np.array(gaps) - np.mean(gaps)) ** 2
+    if _may_be_heavy(problem) and np.max(apart) > HEAVY * np.sum(apart):
+        # One group outweighs the others: the draws have not seen where the mean lies.
+        error = max(error, 2 * float(np.max(np.abs(gaps))))
     return error
+
+
+def _may_be_heavy(problem: CompiledClaim) -> bool:
+    """Tell whether exp of noise may have a mean that hardly any draw comes near."""
+    return any(
+        isinstance(node, Call) and node.function == "exp"
+        for tree in problem.expectations
+        for node in walk(tree)
+    )
 
 
 def _has_jumps(problem: CompiledClaim) -> bool:

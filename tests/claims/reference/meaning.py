@@ -216,8 +216,7 @@ def _arithmetic(operator: str, x: Value, y: Value) -> Value:
             return subtract(x, y)
         case "*":
             return multiply(x, y)
-    if y.kind == "nothing":
-        y = scalar(Fraction(0))
+    x, y = (scalar(Fraction(0)) if part.kind == "nothing" else part for part in (x, y))
     if y.kind != "scalar":
         raise FormulaError("formula", "only a scalar can divide or be an exponent")
     if operator == "/":
