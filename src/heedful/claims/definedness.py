@@ -9,18 +9,11 @@ what they do not recognise may be undefined.
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 from heedful.claims.compile import CompiledClaim
+from heedful.claims.functions import FUNCTIONS, Sign
 from heedful.claims.language.tree import Binary, Call, Expression, Name, Number, walk
 from heedful.claims.symbols import Domain, Interval, Values
-
-Sign = Literal["positive", "nonnegative", "unknown"]
-
-PARTIAL = frozenset({"layernorm", "rmsnorm", "inv", "kl", "max", "min", "quantile", "causal"})
-"""Functions that have no value for some arguments, whatever their sign."""
-ALWAYS_POSITIVE = frozenset({"exp", "sigmoid", "softmax", "softmax_rows", "weights"})
-NEVER_NEGATIVE = frozenset({"abs", "norm", "relu", "var", "std", "entropy", "tv"})
 
 
 def always_defined(compiled: CompiledClaim) -> bool:
@@ -43,7 +36,7 @@ def _defined(node: Expression, compiled: CompiledClaim) -> bool:
         case Call("max" | "min", (_,)):
             return True  # over the entries of a vector, which has some
         case Call(function):
-            return function not in PARTIAL
+            return FUNCTIONS[function].total
     return True
 
 
@@ -114,10 +107,13 @@ def _joined(operator: str, left: Sign, right: Sign) -> Sign:
 def _sign_of_call(
     function: str, arguments: tuple[Expression, ...], compiled: CompiledClaim
 ) -> Sign:
-    if function in ALWAYS_POSITIVE:
-        return "positive"
-    if function in NEVER_NEGATIVE:
-        return "nonnegative"
+    known = FUNCTIONS[function].value_sign
+    if known != "unknown":
+        # Behind a mask stands −∞, and exp(−∞) is 0.
+        masked = any(
+            isinstance(n, Call) and n.function == "causal" for a in arguments for n in walk(a)
+        )
+        return "nonnegative" if masked else known
     if function in ("sum", "prod", "sqrt", "max", "min", "mean") and arguments:
         inside = sign_of(arguments[0], compiled)
         # A sum over an index may be over nothing, and then it is 0.

@@ -60,6 +60,8 @@ Passing: TypeAlias = Literal["", "entries", "rows", "whole rows"]
 """Which permutations pass through a function of a matrix: f(L a R) = L f(a) R because it acts on
 single entries, or on rows whatever their order; or only f(L a) = L f(a); or none."""
 
+Sign: TypeAlias = Literal["positive", "nonnegative", "unknown"]
+
 Arity: TypeAlias = int | tuple[int, int]
 """How many arguments: exactly, or from … to …"""
 
@@ -106,6 +108,10 @@ class Function:
     linear: bool = False
     """Whether it is determined for combinations of arbitrary values v_i."""
     passing: Passing = ""
+    total: bool = False
+    """Whether it has a value for all arguments; what is not said to have one may lack it."""
+    value_sign: Sign = "unknown"
+    """What is known of the sign of its value, whatever the arguments are."""
     empty: int | None = None
     """What a binder over nothing comes to; None: it has no value."""
     of_two: bool = False
@@ -325,24 +331,44 @@ def _square_root(x: Any) -> Any:
     return x.sqrt()
 
 
-_entrywise("exp(x)", "e to the power x, entry by entry", np.exp, balls.exponential, "exp", r"\exp")
+_entrywise(
+    "exp(x)",
+    "e to the power x, entry by entry",
+    np.exp,
+    balls.exponential,
+    "exp",
+    r"\exp",
+    total=True,
+    value_sign="positive",
+)
 _entrywise("ln(x)", "natural logarithm, entry by entry", np.log, _logarithm, "log", r"\ln")
 _entrywise("log(x)", "natural logarithm, the same as ln", np.log, _logarithm, "log", r"\log")
 _entrywise(
     "sqrt(x)", "square root, entry by entry; also √x", np.sqrt, _square_root, "sqrt", r"\sqrt{#1}"
 )
 _entrywise(
-    "abs(x)", "absolute value, entry by entry; also |x|", np.abs, abs, NONE, r"\left|#1\right|"
+    "abs(x)",
+    "absolute value, entry by entry; also |x|",
+    np.abs,
+    abs,
+    NONE,
+    r"\left|#1\right|",
+    total=True,
+    value_sign="nonnegative",
 )
-_entrywise("sin(x)", "sine of an angle in radians", np.sin, arb.sin, "sin", r"\sin")
-_entrywise("cos(x)", "cosine of an angle in radians", np.cos, arb.cos, "cos", r"\cos")
-_entrywise("tanh(x)", "hyperbolic tangent, entry by entry", np.tanh, arb.tanh, "tanh", r"\tanh")
+_entrywise("sin(x)", "sine of an angle in radians", np.sin, arb.sin, "sin", r"\sin", total=True)
+_entrywise("cos(x)", "cosine of an angle in radians", np.cos, arb.cos, "cos", r"\cos", total=True)
+_entrywise(
+    "tanh(x)", "hyperbolic tangent, entry by entry", np.tanh, arb.tanh, "tanh", r"\tanh", total=True
+)
 _entrywise(
     "sigmoid(x)",
     "1 / (1 + exp(-x)), entry by entry",
     expit,
     lambda x: arb(1) / (arb(1) + (-x).exp()),
     NONE,
+    total=True,
+    value_sign="positive",
 )
 _entrywise(
     "relu(x)",
@@ -350,9 +376,13 @@ _entrywise(
     lambda array: np.maximum(array, 0.0),
     lambda x: x.max(arb(0)),
     NONE,
+    total=True,
+    value_sign="nonnegative",
 )
-_entrywise("sign(x)", "-1, 0 or 1, entry by entry", np.sign, _sign_of, NONE)
-_entrywise("floor(x)", "the largest whole number not above x", np.floor, _floor_of, NONE)
+_entrywise("sign(x)", "-1, 0 or 1, entry by entry", np.sign, _sign_of, NONE, total=True)
+_entrywise(
+    "floor(x)", "the largest whole number not above x", np.floor, _floor_of, NONE, total=True
+)
 
 
 # Softmax, norms and distributions ------------------------------------------------------------
@@ -384,7 +414,16 @@ for _written, _says in (
     ("softmax(x)", "exp(x) scaled to sum to 1; of a matrix, each row"),
     ("softmax_rows(A)", "softmax of each row of a matrix"),
 ):
-    _define(_written, _says, _softmax, _softmax_balls, _softmax_letters, passing="rows")
+    _define(
+        _written,
+        _says,
+        _softmax,
+        _softmax_balls,
+        _softmax_letters,
+        passing="rows",
+        total=True,
+        value_sign="positive",
+    )
 
 
 def _norm_balls(x: Enclosure, p: Enclosure | None = None) -> Enclosure:
@@ -411,6 +450,8 @@ def _norm_letters(sympy: Any, x: Any, p: Any = None) -> Any:
     _norm_balls,
     _norm_letters,
     linear=True,
+    total=True,
+    value_sign="nonnegative",
     tex=r"\left\|#1\right\|",
 )
 def _norm(x: Value, p: Value | None = None) -> Value:
@@ -453,6 +494,7 @@ _define(
         balls.total(entries := list(flatten(x))) * Ball.exact(Fraction(1, len(entries)))
     ),
     lambda sympy, x: sum(x) / len(x),
+    total=True,
 )
 
 
@@ -471,6 +513,7 @@ _define(
     lambda x: Value(np.argmax(x.array, axis=-1).astype(float) + 1.0, "scalar"),
     _argmax_balls,
     NONE,
+    total=True,
 )
 
 
@@ -483,6 +526,7 @@ _define(
     balls.transpose,
     lambda sympy, x: x.T,
     linear=True,
+    total=True,
 )
 _define(
     "trace(A)",
@@ -490,6 +534,7 @@ _define(
     lambda x: Value(np.trace(_square(x).array, axis1=1, axis2=2), "scalar"),
     lambda x: _number(balls.total([row[place] for place, row in enumerate(x.entries)])),
     lambda sympy, x: x.trace(),
+    total=True,
 )
 
 
@@ -522,6 +567,7 @@ _define(
     lambda x: Value(np.linalg.matrix_rank(_as(x, "matrix").array).astype(float), "scalar"),
     _rank_balls,
     NONE,
+    total=True,
 )
 _define(
     "det(A)",
@@ -530,6 +576,7 @@ _define(
     lambda x: _number(_arb_mat(x).det()),
     lambda sympy, x: x.det(),
     tex=r"\det",
+    total=True,
 )
 
 
@@ -571,6 +618,7 @@ def _diagonal_balls(x: Enclosure) -> Enclosure:
     "the matrix with x on its diagonal; of a matrix, its diagonal",
     _diagonal_balls,
     lambda sympy, x: x.diagonal().T if x.shape[1] > 1 else sympy.diag(*x),
+    total=True,
 )
 def _diagonal(x: Value) -> Value:
     if x.kind == "matrix":
@@ -584,6 +632,7 @@ _define(
     lambda x, y: multiply(_as(x, "vector"), _as(y, "row")),
     lambda x, y: balls.multiply(Enclosure(x.entries, "vector"), Enclosure(y.entries, "row")),
     lambda sympy, x, y: x * y.T,
+    total=True,
 )
 _define(
     "dot(x, y)",
@@ -591,6 +640,7 @@ _define(
     lambda x, y: multiply(_as(x, "row"), _as(y, "vector")),
     lambda x, y: _number(inner(x.entries, y.entries)),
     lambda sympy, x, y: (x.T * y)[0, 0],
+    total=True,
 )
 
 
@@ -599,6 +649,7 @@ _define(
     "the product entry by entry",
     lambda x, y: Enclosure(balls.paired(x.entries, y.entries, lambda a, b: a * b), x.kind),
     lambda sympy, x, y: x.multiply_elementwise(y),
+    total=True,
 )
 def _hadamard(x: Value, y: Value) -> Value:
     if x.kind != y.kind or x.shape != y.shape:
@@ -606,11 +657,19 @@ def _hadamard(x: Value, y: Value) -> Value:
     return Value(x.array * y.array, x.kind)
 
 
-_constant("ones(n); ones(m, n)", "a vector, or a matrix, of ones", lambda *sizes: np.ones(sizes))
 _constant(
-    "zeros(n); zeros(m, n)", "a vector, or a matrix, of zeros", lambda *sizes: np.zeros(sizes)
+    "ones(n); ones(m, n)",
+    "a vector, or a matrix, of ones",
+    lambda *sizes: np.ones(sizes),
+    total=True,
 )
-_constant("eye(n)", "the n by n identity matrix", lambda size: np.eye(size))
+_constant(
+    "zeros(n); zeros(m, n)",
+    "a vector, or a matrix, of zeros",
+    lambda *sizes: np.zeros(sizes),
+    total=True,
+)
+_constant("eye(n)", "the n by n identity matrix", lambda size: np.eye(size), total=True)
 
 
 def _unit_vector(position: int, size: int) -> Any:
@@ -619,7 +678,12 @@ def _unit_vector(position: int, size: int) -> Any:
     return np.eye(size)[position - 1]
 
 
-_constant("onehot(i, n)", "the unit vector of length n with a 1 at entry i, from 1", _unit_vector)
+_constant(
+    "onehot(i, n)",
+    "the unit vector of length n with a 1 at entry i, from 1",
+    _unit_vector,
+    total=True,
+)
 
 
 def _together(parts: Sequence[Value]) -> list[Any]:
@@ -633,6 +697,7 @@ def _together(parts: Sequence[Value]) -> list[Any]:
     "vectors joined end to end; matrices side by side",
     lambda *parts: Enclosure([entry for part in parts for entry in flatten(part)], "vector"),
     lambda sympy, *parts: sympy.Matrix(parts),
+    total=True,
 )
 def _concat(*parts: Value) -> Value:
     vectors = [
@@ -658,6 +723,7 @@ for _written, _says in (
         _stack,
         lambda *parts: Enclosure([list(part.entries) for part in parts], "matrix"),
         lambda sympy, *parts: sympy.Matrix.vstack(*[part.T for part in parts]),
+        total=True,
     )
 
 
@@ -703,6 +769,7 @@ def _attention_letters(evaluator: Letters, query: Any, *more: Any) -> Any:
     _attention_letters,
     in_world=True,
     linear=True,
+    total=True,
 )
 def _attention(evaluator: Evaluator, query: Value, *more: Value) -> Value:
     values = more[1] if len(more) > 1 else evaluator.name("v")
@@ -716,6 +783,8 @@ def _attention(evaluator: Evaluator, query: Value, *more: Value) -> Value:
     _weights_letters,
     in_world=True,
     linear=True,
+    total=True,
+    value_sign="positive",
 )
 def _weights(evaluator: Evaluator, query: Value, keys: Value | None = None) -> Value:
     keys = evaluator.name("k") if keys is None else keys
@@ -752,6 +821,7 @@ def _self_attention_balls(
     NONE,
     in_world=True,
     linear=True,
+    total=True,
 )
 def _self_attention(evaluator: Evaluator, x: Value, *matrices: Value) -> Value:
     keys, queries, values = (
@@ -782,6 +852,7 @@ _define(
     NONE,
     takes="members",
     in_world=True,
+    total=True,
 )
 
 
@@ -797,6 +868,8 @@ _define(
     lambda p, q: Value(np.abs(add(p, q, -1.0).array).sum(axis=-1) / 2, "scalar"),
     _tv_balls,
     NONE,
+    total=True,
+    value_sign="nonnegative",
 )
 
 
@@ -887,6 +960,7 @@ def _phi_balls(evaluator: BallEvaluator, t: Enclosure, given: Enclosure | None =
     NONE,
     in_world=True,
     also_name=True,
+    total=True,
 )
 def _phi(evaluator: Evaluator, t: Value, given: Value | None = None) -> Value:
     """The sinusoidal embedding of position t, which need not be a whole number."""
@@ -918,6 +992,7 @@ def _rotate_balls(evaluator: BallEvaluator, x: Enclosure, t: Enclosure) -> Enclo
     _rotate_balls,
     NONE,
     in_world=True,
+    total=True,
 )
 def _rotate(evaluator: Evaluator, x: Value, t: Value) -> Value:
     """Rotate pairs (x_1, x_2), (x_3, x_4), … by t·ω: the rotary position of x."""
@@ -938,6 +1013,7 @@ _entrywise(
     lambda x: (arb(1) + (x / arb(2).sqrt()).erf()) / 2,
     NONE,
     also_name=True,
+    total=True,
 )
 _define(
     "distance(j)",
@@ -949,6 +1025,7 @@ _define(
     BY_CERTIFICATE,
     takes="members",
     in_world=True,
+    total=True,
 )
 
 
@@ -997,6 +1074,7 @@ def _moment(evaluator: Evaluator, call: Call, x: Value, y: Value) -> float:
     kind="statistic",
     also_name=True,
     tex=r"\mathbb{E}",
+    total=True,
 )
 def _expectation(evaluator: Evaluator, call: Call) -> Value:
     weights = evaluator.draw_weights(call.given)
@@ -1014,6 +1092,7 @@ def _expectation(evaluator: Evaluator, call: Call) -> Value:
     takes="event",
     also_name=True,
     tex=r"\mathbb{P}",
+    total=True,
 )
 def _probability(evaluator: Evaluator, call: Call) -> Value:
     weights = evaluator.draw_weights(call.given)
@@ -1027,6 +1106,8 @@ def _probability(evaluator: Evaluator, call: Call) -> Value:
     lambda evaluator, call: evaluator.cells.variance(call),
     NONE,
     kind="statistic",
+    total=True,
+    value_sign="nonnegative",
 )
 def _variance(evaluator: Evaluator, call: Call) -> Value:
     """The variance of a vector is the trace of its covariance: E‖x − E x‖²."""
@@ -1041,6 +1122,8 @@ _define(
     lambda evaluator, call: _number(evaluator.cells.variance(call).entries.flat().sqrt()),
     NONE,
     kind="statistic",
+    total=True,
+    value_sign="nonnegative",
 )
 
 
@@ -1050,6 +1133,7 @@ _define(
     Missing("cells enclose the moments of one value at a time"),
     NONE,
     kind="statistic",
+    total=True,
 )
 def _covariance(evaluator: Evaluator, call: Call) -> Value:
     x, y = (evaluator.value(argument) for argument in call.arguments)
@@ -1095,6 +1179,7 @@ _define(
     empty=0,
     linear=True,
     tex=r"\sum_{#2} #(1)",
+    total=True,
 )
 _define(
     "prod(x); prod(x, i)",
@@ -1105,6 +1190,7 @@ _define(
     kind="binder",
     empty=1,
     tex=r"\prod_{#2} #(1)",
+    total=True,
 )
 _define(
     "max(x); max(x, i)",
@@ -1146,6 +1232,7 @@ _define(
     lambda sympy, parts: sympy.log(sum(sympy.exp(part) for part in parts)),
     kind="binder",
     tex=r"\ln \sum_{#2} \exp\left(#1\right)",
+    total=True,
 )
 
 
@@ -1173,6 +1260,7 @@ for _written, _says in (
         kind="predicate",
         takes="members",
         in_world=True,
+        total=True,
     )
 
 
