@@ -44,7 +44,12 @@ LARGEST_ENTRY = 30.0
 """Entries do not grow beyond this: exp of their products must stay finite."""
 SHRINKING_ROUNDS = 3
 MOST_SHRINKING_TRIALS = 300
-JUMPING = ("sign", "floor", "argmax", "rank", "round16", "roundbf16")
+STEPS = {
+    **dict.fromkeys(("sign", "floor", "argmax", "rank"), math.inf),
+    **dict.fromkeys(("round16", "roundbf16"), 0.01),
+}
+"""Functions whose value float64's rounding can change by a step, and how large a step of a gap is
+then in doubt: any, or for number formats the 2⁻⁸ of bfloat16 on both sides."""
 INEXACT = ("unit vector", "distribution", "orthonormal")
 
 
@@ -298,10 +303,10 @@ def outcome_of(compiled: CompiledClaim, case: Case) -> Outcome:
     truth = Evaluator(world).truth(compiled.statement)
     holds: bool | None = bool(np.all(truth.holds))
     gap = float(np.max(truth.gap))
-    jumps = _jumps(compiled.statement)
-    if not holds and (gap < UNSURE or jumps or _delicate(compiled.statement)):
+    doubt = max(UNSURE, _step(compiled.statement))
+    if not holds and (gap < doubt or _delicate(compiled.statement)):
         holds = exact_truth(compiled, case)
-        if holds is None and gap > UNSURE and not jumps:
+        if holds is None and gap > doubt:
             holds = False
     return Outcome(holds, truth, world)
 
@@ -318,9 +323,10 @@ def _bisect(compiled: CompiledClaim, case: Case, symbol: str, low: float, high: 
     return high
 
 
-def _jumps(statement: Expression) -> bool:
-    """Tell whether rounding can change a value by a whole step, however small it is."""
-    return any(isinstance(node, Call) and node.function in JUMPING for node in walk(statement))
+def _step(statement: Expression) -> float:
+    """Return by how much rounding can change a value, however small the rounding is."""
+    calls = (node.function for node in walk(statement) if isinstance(node, Call))
+    return max((STEPS.get(function, 0.0) for function in calls), default=0.0)
 
 
 def _delicate(statement: Expression) -> bool:

@@ -215,8 +215,8 @@ VIEWS = {
     "HeadsDesign": "attention:robust_heads_blocks",
     "NoiseStudy": "noise:noise_blocks",
     "SequenceDesign": "sequence:sequence_blocks",
-    "OrderStudy": "properties:order_blocks",
-    "PositionsStudy": "positions:positions_blocks",
+    "OrderStudy": "order:order_blocks",
+    "PositionsStudy": "order:positions_blocks",
     "CheckReport": "claims:check_blocks",
     "Explanation": "claims:explanation_blocks",
     "TranslationStudy": "translation:study_blocks",
@@ -230,7 +230,7 @@ VIEWS = {
     "RunList": "models:runs_blocks",
     "RunComparison": "models:comparison_blocks",
     "Inspection": "data:inspection_blocks",
-    "Installation": "machine:installation_blocks",
+    "Installation": "models:installation_blocks",
     "LabRecord": "report:lab_blocks",
 }
 """Which function makes the blocks of a record, by the name of its class; loaded when needed."""

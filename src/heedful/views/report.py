@@ -22,7 +22,7 @@ REPORT = "report.html"
 SECTIONS = {
     "attention": ("exploration", "exploration_section"),
     "claims": ("claims", "claims_section"),
-    "positions": ("positions", "positions_section"),
+    "positions": ("order", "positions_section"),
     "translation": ("translation", "translation_section"),
     "knowledge": ("knowledge", "knowledge_section"),
     "heads": ("heads", "heads_section"),

@@ -66,7 +66,8 @@ class DocumentIndex:
     def mentions(self, name: str) -> tuple[str, ...]:
         """Return the documents that hold the name as whole words, in their order.
 
-        >>> Evidence(["Ann Lee sings.", "Ann Leeds works.", "So says Ann Lee."]).mentions("Ann Lee")
+        >>> texts = ["Ann Lee sings.", "Ann Leeds works.", "So says Ann Lee."]
+        >>> DocumentIndex(texts).mentions("Ann Lee")
         ('Ann Lee sings.', 'So says Ann Lee.')
         """
         if not name.strip():
