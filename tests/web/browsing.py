@@ -116,3 +116,16 @@ def middle(page: Page, selector: str) -> tuple[float, float]:
     box = page.locator(selector).first.bounding_box()
     assert box is not None
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def still(page: Page) -> None:
+    """Wait until the view has stopped changing: it looks the same half a second later."""
+    page.wait_for_function(
+        """() => {
+            const now = document.querySelector("main")?.innerHTML ?? ""
+            const same = now !== "" && window.lastSeen === now
+            window.lastSeen = now
+            return same
+        }""",
+        polling=500,
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import PHONE, drag, middle, save_figure, visiting
+from browsing import PHONE, drag, middle, save_figure, still, visiting
 from golden_numbers import FILE
 from page_server import Running
 from playwright.sync_api import Browser, Page, expect
@@ -140,6 +140,7 @@ def test_an_impossible_copy_shows_its_certificate(browser: Browser, server: Runn
     rows = "#/attention?rows=2,0;0,2;-2,-1;0.1,0.2&of=3&noisy=-1"
     with visiting(browser, server.address + rows) as visit:
         page = visit.page
+        still(page)  # the page takes its lists from the server, and is drawn again when they come
         page.get_by_role("button", name="Copy this").click()
         expect(page.get_by_text("Impossible.")).to_be_visible()
         expect(page.locator(".share")).to_have_count(3)

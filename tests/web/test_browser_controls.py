@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browsing import frames_of_a_drag, save_figure, visiting
+from browsing import frames_of_a_drag, save_figure, still, visiting
 from page_server import Running
 from playwright.sync_api import Browser, Page, expect
 
@@ -127,6 +127,7 @@ def test_every_figure_is_saved_as_a_picture_and_as_data(
     with visiting(browser, f"{server.address}#/{view}") as visit:
         page = visit.page
         page.wait_for_load_state("networkidle")
+        still(page)  # a figure that is drawn again closes its menu
         menus = page.locator("figure summary")
         titles = [
             str(one.get_attribute("aria-label")).removeprefix("Save “").removesuffix("”")
