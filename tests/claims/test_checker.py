@@ -263,3 +263,26 @@ def test_the_catalog_can_be_read() -> None:
     for sheet in catalog():
         assert not sheet.problems, sheet.problems
         assert sheet.claims
+
+
+def test_claims_about_different_queries_do_not_contradict_each_other() -> None:
+    text = (
+        '[defaults]\nkeys = "orthonormal"\nwhere = {{ n = 3, beta = {beta} }}\n'
+        '[[claim]]\nid = "x"\nquery = "{query}"\nexpect = "alpha_a = 1"\n'
+        'disagrees_with = "one/x"\n'
+    )
+
+    def pairs(query: str, beta: str) -> tuple[int, int]:
+        sheets = [
+            load_sheet(text.format(query="beta k_a", beta="[1, 2]"), name="one"),
+            load_sheet(text.format(query=query, beta=beta), name="two"),
+        ]
+        with obedient() as checker:
+            report = checker.check(sheets)
+        return len(report.disagreements), len(report.unlike)
+
+    assert pairs("beta * k_a", "2") == (1, 0)
+    assert pairs("beta k_a", '"[2, 9]"') == (1, 0)
+    assert pairs("beta k_a", "3") == (0, 1)
+    assert pairs("beta k_a", '"large"') == (0, 1)
+    assert pairs("2 k_a", "2") == (0, 1)

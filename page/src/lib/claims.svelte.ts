@@ -21,6 +21,8 @@ export interface Verdict {
   says: string
   expects: string
   verdict: Word
+  /** What it says about the source: true, false, or so at a number that is ours. */
+  kind: string
   seconds: number
   evidence: { method: string; statement: string; steps: string[]; numbers: Record<string, unknown>; draws: number | null; seed: number | null }
   counterexample: { statement: string; gap: number; command: string | null; symbols: Record<string, unknown>; left: unknown; right: unknown } | null
@@ -33,6 +35,8 @@ export interface ClaimText {
   id: string
   says: string
   source: string
+  reading: string
+  number: string
   formulas: { text: string; tex: string }[]
   given: string | null
   setting: string

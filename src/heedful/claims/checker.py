@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import math
 import re
 import threading
 import time
@@ -22,10 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from heedful.claims.judge import judge_claim
+from heedful.claims.language import show
 from heedful.claims.sheet.claim import Claim
+from heedful.claims.sheet.formulas import ParsedFormula, map_formulas
 from heedful.claims.sheet.reader import Sheet, catalog, find_sheets
 from heedful.claims.sheet.writing import setting_text
-from heedful.claims.verdict import Evidence, Verdict
+from heedful.claims.symbols import Domain, Interval, Large, Small, Values, domain_of
+from heedful.claims.verdict import KINDS, Evidence, Verdict
 from heedful.errors import FormulaError, HeedfulError, InputError, MissingPartError, RunError
 from heedful.records import Record
 from heedful.workers import Job, Pool, StartError, TaskLimits, TaskOutcome
@@ -92,8 +96,12 @@ class CheckReport(Record):
     """How long it all took."""
     sheets: tuple[SheetSummary, ...]
     """The sheets, in order."""
+    kinds: dict[str, int]
+    """How many are true or false as their source says it, or at a number that we chose."""
     disagreements: tuple[tuple[str, str], ...]
-    """Pairs of claims, as "sheet/id", of which one contradicts the other."""
+    """Pairs of claims, as "sheet/id", that contradict each other about one thing."""
+    unlike: tuple[tuple[str, str], ...]
+    """Pairs marked as contradicting each other that are about different things."""
     settings: dict[str, str]
     """What each claim, as "sheet/id", presumes: keys, query, ranges, as its sheet writes it."""
 
@@ -118,12 +126,14 @@ class CheckReport(Record):
             claims=tuple(verdicts),
             problems=tuple(problems),
             counts=counts | {"problems": len(problems)},
+            kinds={kind: sum(verdict.kind == kind for verdict in verdicts) for kind in KINDS},
             seconds=seconds,
             sheets=tuple(
                 SheetSummary(name=sheet.name, title=sheet.title, source=sheet.source)
                 for sheet in sheets
             ),
-            disagreements=disagreements(sheets),
+            disagreements=tuple(disagreements(sheets)),
+            unlike=tuple(disagreements(sheets, about_one_thing=False)),
             settings={
                 f"{sheet.name}/{claim.id}": setting_text(claim)
                 for sheet in sheets
@@ -142,9 +152,15 @@ class Explanation(Record):
     """What the laboratory says about it."""
 
 
-def disagreements(sheets: Sequence[Sheet]) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of claims, as "sheet/id", that are marked as contradicting each other."""
-    known = {f"{sheet.name}/{claim.id}" for sheet in sheets for claim in sheet.claims}
+def disagreements(
+    sheets: Sequence[Sheet], *, about_one_thing: bool = True
+) -> list[tuple[str, str]]:
+    """Return the pairs of claims, as "sheet/id", that are marked as contradicting each other.
+
+    Two claims contradict each other only if they are about one thing: the same keys, query and
+    condition, with symbols that may have the same value. Of others both may be right.
+    """
+    known = {f"{sheet.name}/{claim.id}": claim for sheet in sheets for claim in sheet.claims}
     pairs: dict[frozenset[str], tuple[str, str]] = {}
     for sheet in sheets:
         for claim in sheet.claims:
@@ -153,7 +169,62 @@ def disagreements(sheets: Sequence[Sheet]) -> tuple[tuple[str, str], ...]:
                 there = other if "/" in other else f"{sheet.name}/{other}"
                 if there in known and there != here:
                     pairs.setdefault(frozenset((here, there)), (here, there))
-    return tuple(pairs.values())
+    return [
+        pair
+        for pair in pairs.values()
+        if same_subject(known[pair[0]], known[pair[1]]) == about_one_thing
+    ]
+
+
+def same_subject(one: Claim, other: Claim) -> bool:
+    """Tell whether two claims speak about the same thing, so that they can contradict each other.
+
+    >>> first = Claim(id="1", expect=("alpha_a = 1",), keys="orthonormal", query="k_a")
+    >>> same_subject(first, first.changed(expect=("alpha_a < 1",)))
+    True
+    >>> same_subject(first, first.changed(query="8 k_a"))
+    False
+    """
+    shared = set(one.where) & set(other.where)
+    return _presumed(one) == _presumed(other) and all(
+        _overlap(domain_of(name, one.where[name]), domain_of(name, other.where[name]))
+        for name in shared
+    )
+
+
+def _presumed(claim: Claim) -> dict[str, str]:
+    """Return what a claim presumes, apart from ranges: formulas written in one way."""
+    presumed: dict[str, str] = {}
+
+    def note(field: tuple[str | int, ...], text: str) -> str:
+        if field[0] not in ("expect", "let"):
+            presumed[str(field)] = show(text.tree) if isinstance(text, ParsedFormula) else text
+        return text
+
+    map_formulas(claim, note)
+    for name in ("keys", "means", "values", "scale"):
+        value = getattr(claim, name)
+        if not isinstance(value, tuple):
+            presumed[name] = str(value)
+    if claim.positions:
+        presumed["positions"] = str(claim.positions.get("kind"))
+    return presumed
+
+
+def _overlap(one: Domain, other: Domain) -> bool:
+    """Tell whether a symbol may have one value in both claims."""
+    match one, other:
+        case Values(first), Values(second):
+            return bool(set(first) & set(second))
+        case (Values(numbers), Interval() as interval) | (Interval() as interval, Values(numbers)):
+            return any(map(interval.contains, numbers))
+        case Interval(), Interval():
+            return max(one.low, other.low) <= min(one.high, other.high)
+        case (Large(), Interval(high=high)) | (Interval(high=high), Large()):
+            return math.isinf(high)
+        case (Small(), Interval(low=low)) | (Interval(low=low), Small()):
+            return low <= 0
+    return one == other
 
 
 def check(
@@ -328,6 +399,9 @@ def _undecided(task: Task, method: str, statement: str, seconds: float) -> Verdi
         verdict="undecided",
         evidence=Evidence(method=method, statement=statement),
         seconds=seconds,
+        source=task.claim.source,
+        reading=task.claim.reading,
+        number=task.claim.number,
     )
 
 

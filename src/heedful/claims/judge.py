@@ -89,6 +89,9 @@ def judge_claim(
         repair=find_repair(compiled, _judge_proposal, deadline) if refuted else None,
         seconds=round(time.perf_counter() - start, 4),
         versions=_versions(),
+        source=claim.source,
+        reading=claim.reading,
+        number=claim.number,
     )
 
 

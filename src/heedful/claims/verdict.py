@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from heedful.records import Record, Word
 
-__all__ = ["Counterexample", "Decision", "Evidence", "Repair", "Verdict", "Word"]
+Kind = Literal["true", "true at our number", "false", "false at our number", "undecided"]
+KINDS: tuple[Kind, ...] = (
+    "true", "true at our number", "false", "false at our number", "undecided",
+)  # fmt: skip
+"""What a verdict says about the source of a claim."""
+
+__all__ = [
+    "KINDS", "Counterexample", "Decision", "Evidence", "Kind", "Repair", "Verdict", "Word",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,11 +84,29 @@ class Verdict(Record):
     repair: Repair | None = None
     seconds: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)
+    source: str = ""
+    """Where the claim comes from, with the words that stand there."""
+    reading: str = ""
+    """How those words were read."""
+    number: str = ""
+    """Which number of the formula is ours and not the source's, and why that one."""
 
     @property
     def holds(self) -> bool:
         """Whether the claim may be relied on."""
         return self.verdict in ("proved", "supported")
+
+    @property
+    def kind(self) -> Kind:
+        """What the verdict says about the source, which may have a word where we put a number.
+
+        A formula with a number of ours that fails says nothing about the word: another number
+        might do. Only a formula whose numbers are all the source's is false as such.
+        """
+        if self.verdict == "undecided":
+            return "undecided"
+        truth: Literal["true", "false"] = "true" if self.holds else "false"
+        return f"{truth} at our number" if self.number else truth  # type: ignore[return-value]
 
 
 Decision = tuple[Word, Evidence, Counterexample | None]

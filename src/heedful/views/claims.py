@@ -13,7 +13,7 @@ from heedful import __version__
 from heedful.claims.checker import WORDS, CheckReport, Explanation, SheetSummary
 from heedful.claims.language import with_letters
 from heedful.claims.sheet import setting_text, toml_lines
-from heedful.claims.verdict import Counterexample, Verdict
+from heedful.claims.verdict import KINDS, Counterexample, Verdict
 from heedful.views.blocks import (
     Block,
     Cell,
@@ -33,6 +33,21 @@ from heedful.views.formatting import many, number, sentence
 from heedful.views.html import environment
 
 TONES = {"proved": "good", "supported": "fine", "refuted": "bad", "undecided": "unsure"}
+KIND_TONES = {
+    "true": "good",
+    "true at our number": "fine",
+    "false": "bad",
+    "false at our number": "bad",
+    "undecided": "unsure",
+}
+KIND_WORDS = {
+    "true": "true",
+    "true at our number": "true at a number we chose",
+    "false": "false whatever number one chooses",
+    "false at our number": "false at a number we chose",
+    "undecided": "undecided",
+}
+"""What a verdict says about the source of a claim, in words."""
 MOST_BARS = 24
 MOST_VALUES = 16
 """Entries of a list that the page shows."""
@@ -47,7 +62,9 @@ def check_blocks(record: CheckReport) -> Iterator[Block]:
             yield _sheet_table(record, sheet)
     if record.disagreements:
         yield _disagreements(record)
+    yield from _unlike(record)
     yield summary(record)
+    yield from _kinds_line(record)
 
 
 def summary(record: CheckReport) -> Text:
@@ -59,6 +76,23 @@ def summary(record: CheckReport) -> Text:
             spans += [", "] if len(spans) > 1 else []
             spans.append(Span(f"{count:,} {singular}", TONES.get(word, "bad")))
     return Text(tuple(spans))
+
+
+def _kinds_line(record: CheckReport) -> Iterator[Block]:
+    """Say what the counts mean for the sources, where some numbers are ours."""
+    if not any(verdict.number for verdict in record.claims):
+        return
+    spans: list[Cell] = []
+    for kind, count in record.kinds.items():
+        if count:
+            spans += [", "] if spans else []
+            spans.append(Span(f"{count:,} {KIND_WORDS[kind]}", KIND_TONES[kind]))
+    yield Text(("Where the source has a word, the number is ours: ", *spans))
+
+
+def _unlike(record: CheckReport) -> Iterator[Block]:
+    for one, other in record.unlike:
+        yield Text(f"{one} and {other} are about different things: both may be right.")
 
 
 def explanation_blocks(record: Explanation) -> Iterator[Block]:
@@ -73,8 +107,11 @@ def explanation_blocks(record: Explanation) -> Iterator[Block]:
         yield from _line("", "setting:")
         yield Code(setting, 4)
     yield from _line("source", claim.source)
+    yield from _line("read as", claim.reading)
+    yield from _line("our number", claim.number)
     yield Text("")
-    yield Text(("verdict: ", Span(verdict.verdict, TONES[verdict.verdict])))
+    kind = f" ({KIND_WORDS[verdict.kind]})" if claim.number or claim.reading else ""
+    yield Text(("verdict: ", Span(verdict.verdict, TONES[verdict.verdict]), kind))
     yield from _line("why", f"{verdict.evidence.statement} ({_grounds(verdict)})")
     for place, step in enumerate(verdict.evidence.steps, 1):
         yield from _line("", f"{place}. {step}")
@@ -236,7 +273,8 @@ def _value(value: Any, most: int | None = None) -> str:
 def claims_section(record: CheckReport, seconds: float) -> Section:
     """Return the part of the report about a check of the catalog."""
     sheets = sorted(record.sheets, key=lambda sheet: (not _is_course(sheet.name), sheet.name))
-    blocks = [_overview(record, sheets), _contradictions(record), _wrong(record)]
+    blocks = [_overview(record, sheets), _contradictions(record)]
+    blocks += [_wrong(record, kind) for kind in ("false", "false at our number")]
     blocks += [_sheet(record, sheet) for sheet in sheets]
     return Section(
         name="claims",
@@ -250,19 +288,26 @@ def claims_section(record: CheckReport, seconds: float) -> Section:
 
 
 def _overview(record: CheckReport, sheets: list[SheetSummary]) -> Group:
-    counts = table("", "sheet", "claims", *TONES)
+    words = table("", "sheet", "claims", *TONES)
+    kinds = table("", "sheet", *(KIND_WORDS[kind] for kind in KINDS))
     for sheet in sheets:
-        own: list[str] = [
-            verdict.verdict for verdict in record.claims if verdict.sheet == sheet.name
-        ]
-        numbers = (str(own.count(word)) for word in TONES)
-        counts.row(f"{sheet.name}: {sheet.title}", str(len(own)), *numbers)
+        own = [verdict for verdict in record.claims if verdict.sheet == sheet.name]
+        name = f"{sheet.name}: {sheet.title}"
+        judged: list[str] = [verdict.verdict for verdict in own]
+        words.row(name, str(len(own)), *(str(judged.count(word)) for word in TONES))
+        if _is_course(sheet.name):
+            said: list[str] = [verdict.kind for verdict in own]
+            kinds.row(name, *(str(said.count(kind)) for kind in KINDS))
     return group(
         "All sheets",
         "Proved: by algebra or by rigorous enclosure over the whole declared range. "
         "Supported: every case or draw looked at agreed, and how many is stated. Refuted: "
         "there is a counterexample, the smallest found, and often a repair that holds.",
-        counts,
+        words,
+        "Where a sheet has a word (much, roughly, nearly) and no number, the number is ours, and "
+        "what fails at it may hold at another. So statements that are false whatever number one "
+        "chooses are counted apart from those that are false at the number we chose.",
+        kinds,
         Command("heed check"),
     )
 
@@ -273,29 +318,38 @@ def _contradictions(record: CheckReport) -> Group | None:
         return None
     return group(
         "Where the sheets contradict one another",
-        "Both cannot be right, and the machine says which one is.",
+        "Two statements about the same keys, query and condition: both cannot be right, and the "
+        "machine says which one is.",
         contradictions,
     )
 
 
-def _wrong(record: CheckReport) -> Group | None:
-    """List what the course sheets got wrong, with the case that shows it."""
+def _wrong(record: CheckReport, kind: str) -> Group | None:
+    """List what fails in the course sheets, with the case that shows it."""
     wrong = [
-        verdict
-        for verdict in record.claims
-        if verdict.verdict == "refuted" and _is_course(verdict.sheet)
+        verdict for verdict in record.claims if verdict.kind == kind and _is_course(verdict.sheet)
     ]
     if not wrong:
         return None
-    grid = table("", "claim", "it says", "where it fails", "repair")
+    ours = kind == "false at our number"
+    grid = table("", "claim", "it says", *(["our number"] if ours else []), "fails", "repair")
     for verdict in wrong:
         case = verdict.counterexample.statement if verdict.counterexample else ""
         repair = verdict.repair.statement if verdict.repair else ""
-        grid.row(f"{verdict.sheet}/{verdict.id}", _says(verdict), case, repair, tone="bad")
+        number = [verdict.number] if ours else []
+        name = f"{verdict.sheet}/{verdict.id}"
+        grid.row(name, _says(verdict), *number, case, repair, tone="bad")
+    if ours:
+        return group(
+            "False at a number that we chose",
+            f"In {many(len(wrong), 'statement')} the sheet has a word and the number is ours. "
+            "These do not hold at it; at another they may.",
+            grid,
+        )
     return group(
-        "What the course sheets get wrong",
-        f"{len(wrong)} statements do not hold as they are written. Some are slips, some need "
-        "a scale or a condition that was left out, and some are simply false.",
+        "False whatever number one chooses",
+        f"{many(len(wrong), 'statement')} of the course sheets, read as they are written: no "
+        "number in them is ours.",
         grid,
     )
 
@@ -318,11 +372,15 @@ def _is_course(sheet: str) -> bool:
 
 def _findings(record: CheckReport) -> tuple[str, ...]:
     course = [verdict for verdict in record.claims if _is_course(verdict.sheet)]
-    wrong = [verdict for verdict in course if verdict.verdict == "refuted"]
+    said: list[str] = [verdict.kind for verdict in course]
+    wrong = [verdict for verdict in course if verdict.kind == "false"]
     mended = [verdict for verdict in wrong if verdict.repair is not None]
     return (
-        f"Of {len(course)} statements in the five course sheets, {len(wrong)} do not hold as they "
-        f"are written; for {len(mended)} of these the machine found a repair that does.",
+        f"Of {len(course)} statements in the five course sheets, {len(wrong)} are false whatever "
+        f"number one chooses; for {len(mended)} of these the machine found a repair that holds. "
+        f"Where a sheet has a word and no number, {said.count('false at our number')} are false "
+        f"and {said.count('true at our number')} true at the number we chose. "
+        f"{said.count('true')} are true as they stand.",
     )
 
 

@@ -169,6 +169,7 @@ def verdict_dict(verdict: Verdict) -> dict[str, Any]:
     case, repair = verdict.counterexample, verdict.repair
     return {
         **verdict.to_dict(),
+        "kind": verdict.kind,
         "repair_lines": None if repair is None else toml_lines(repair.changes),
         "picture": None if case is None or case.command is None else picture_of(case.command),
     }
@@ -240,6 +241,8 @@ def _claim_dict(sheet: Sheet, claim: Claim) -> dict[str, Any]:
         "id": claim.id,
         "says": claim.says,
         "source": claim.source or sheet.source,
+        "reading": claim.reading,
+        "number": claim.number,
         "formulas": formulas_of(claim),
         "given": claim.given,
         "setting": setting_text(claim),

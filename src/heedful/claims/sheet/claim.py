@@ -38,7 +38,11 @@ class Claim:
     given: str | None = None
     """A condition under which they must hold."""
     source: str = ""
-    """Where the statement comes from."""
+    """Where the statement comes from: the place, and the words that stand there."""
+    reading: str = ""
+    """How the words of the source became this formula."""
+    number: str = ""
+    """Which number of the formula is not the source's but ours, and why that one."""
 
     keys: Any = None
     """"orthonormal", "unit", "any", "gaussian", rows of numbers, or formulas; None: no keys."""
@@ -221,6 +225,8 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "expect": one_or_more_formulas,
     "given": formula,
     "source": words,
+    "reading": words,
+    "number": words,
     "keys": vectors,
     "means": vectors,
     "covariance": formula_table,
