@@ -30,6 +30,7 @@ from heedful.claims.language.tree import (
     rational,
     walk,
 )
+from heedful.claims.language.tree import mentions as mentioned
 from heedful.claims.sheet.claim import Claim, field_error, nearest
 from heedful.claims.sheet.formulas import DefinitionHead, ParsedFormula, read_claim
 from heedful.claims.symbols import Array, Domain, Interval, Large, Small, Values, domain_of
@@ -45,6 +46,7 @@ MOST_CONSTANTS = 6
 """Numbers of the formulas that are tried for a symbol of an interval."""
 TAKEN = {"k", "v", "mu", "c"}
 """Names that have a meaning already in a claim with keys."""
+CONSTANTS = ("pi", "e", "infinity", "I")
 FAMILIES = ("k", "v", "mu", "x", "q", "c", "alpha")
 
 
@@ -414,11 +416,33 @@ def _check(compiled: CompiledClaim) -> None:
             "is given without `keys`",
             expected='for instance keys = "orthonormal"',
         )
+    if claim.find is not None:
+        _check_open_number(compiled, claim.find.partition(" ")[2])
     if len(compiled.large) > 1:
         raise field_error(
             ("where",),
             f"has {len(compiled.large)} large symbols",
             expected="at most one; write the others in terms of it",
+        )
+
+
+def _check_open_number(compiled: CompiledClaim, name: str) -> None:
+    """Refuse a name under `find` that has a meaning already, or that no formula leaves open."""
+    claim = compiled.claim
+    defined = {DefinitionHead.of(key).name for key in claim.let}
+    families = {*FAMILIES} if claim.sequence else {*FAMILIES} - {"x"}
+    if name in {*compiled.domains, *defined, *families, *CONSTANTS}:
+        raise field_error(
+            ("find",),
+            f"{name!r} has a meaning already",
+            expected="a name that neither `where` nor `let` declares",
+        )
+    statements = (*compiled.expectations, *(() if compiled.given is None else (compiled.given,)))
+    if not any(name in mentioned(tree) for tree in statements):
+        raise field_error(
+            ("find",),
+            f"no formula of the claim leaves {name!r} open",
+            expected=f"a formula with it, such as alpha_a >= {name}",
         )
 
 

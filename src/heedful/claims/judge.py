@@ -26,6 +26,7 @@ from heedful.claims.algebra import prove_identity
 from heedful.claims.compile import CompiledClaim, compile_claim, equations_only
 from heedful.claims.definedness import always_defined
 from heedful.claims.language.tree import Call, Compare, walk
+from heedful.claims.open_number import find_number
 from heedful.claims.proofs import (
     closed_form,
     decided_on_ranges,
@@ -53,7 +54,7 @@ from heedful.claims.search import (
 from heedful.claims.sheet.claim import Claim, field_error, field_text
 from heedful.claims.symbols import Array, Interval, Values
 from heedful.claims.values import ROUNDING, Value
-from heedful.claims.verdict import Counterexample, Decision, Evidence, Verdict
+from heedful.claims.verdict import Answer, Counterexample, Decision, Evidence, Verdict
 from heedful.claims.worlds import TooFewKeysError
 from heedful.errors import FormulaError
 
@@ -74,10 +75,15 @@ def judge_claim(
     deadline = start + (DEFAULT_SECONDS if seconds is None else seconds)
     try:
         compiled = compile_claim(claim)
-        word, evidence, counterexample = _decide(compiled, deadline)
+        answer: Answer | None = None
+        counterexample: Counterexample | None = None
+        if compiled.claim.find is not None:
+            word, evidence, answer = find_number(compiled, _judge_proposal, deadline)
+        else:
+            word, evidence, counterexample = _decide(compiled, deadline)
     except FormulaError as error:
         raise _named(error, claim) from None
-    refuted = word == "refuted" and repair
+    refuted = word == "refuted" and repair and answer is None
     return Verdict(
         sheet=sheet,
         id=claim.id,
@@ -87,6 +93,7 @@ def judge_claim(
         evidence=evidence,
         counterexample=counterexample,
         repair=find_repair(compiled, _judge_proposal, deadline) if refuted else None,
+        answer=answer,
         seconds=round(time.perf_counter() - start, 4),
         versions=_versions(),
         source=claim.source,
@@ -329,8 +336,8 @@ def _proof_by_balls(
                 label = ", ".join(f"{name}={value:g}" for name, value in key) or "all"
                 if ranges or label not in survey.thresholds:
                     return None
-                bound = rounded_up(survey.thresholds[label])
-                if not proved_from(compiled, case, bound):
+                bound = _proved_bound(compiled, case, survey.thresholds[label])
+                if bound is None:
                     return None
                 thresholds[label] = bound
             elif ranges:
@@ -344,6 +351,15 @@ def _proof_by_balls(
         except TooFewKeysError:
             continue
     return _proof_evidence(compiled, thresholds, ranges, len(fixed))
+
+
+def _proved_bound(compiled: CompiledClaim, case: Case, threshold: float) -> float | None:
+    """Return a bound from which on a claim is proved, at or a little above where it was seen to.
+
+    Where little is missing, float64 sees a claim hold a little too early.
+    """
+    candidates = (rounded_up(threshold * slack) for slack in (1.0, 1.01, 1.5))
+    return next((bound for bound in candidates if proved_from(compiled, case, bound)), None)
 
 
 def _proof_evidence(

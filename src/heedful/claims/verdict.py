@@ -14,7 +14,8 @@ KINDS: tuple[Kind, ...] = (
 """What a verdict says about the source of a claim."""
 
 __all__ = [
-    "KINDS", "Counterexample", "Decision", "Evidence", "Kind", "Repair", "Verdict", "Word",
+    "KINDS", "Answer", "Counterexample", "Decision", "Evidence", "Kind", "Repair", "Verdict",
+    "Word",
 ]  # fmt: skip
 
 
@@ -69,6 +70,26 @@ class Repair(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Answer(Record):
+    """The number that a claim asks for with `find`: enclosed between one that does and one not."""
+
+    asks: str
+    """What was asked: "least x", "greatest x"."""
+    low: float | None
+    """The number is not below this; None: no such bound is known."""
+    high: float | None
+    """The number is not above this; None: no such bound is known."""
+    holds_with: str | None
+    """The number, exactly as it was tried, with which the claim holds; None: none is known."""
+    fails_with: str | None
+    """The number, exactly as it was tried, with which the claim fails; None: none is known."""
+    certified: bool
+    """Whether both are proofs, rather than a search or draws."""
+    statement: str
+    """The answer in a sentence."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Verdict(Record):
     """One claim, judged."""
 
@@ -82,6 +103,8 @@ class Verdict(Record):
     evidence: Evidence
     counterexample: Counterexample | None = None
     repair: Repair | None = None
+    answer: Answer | None = None
+    """The number, for a claim that leaves one open (`find`)."""
     seconds: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)
     source: str = ""

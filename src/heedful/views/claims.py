@@ -27,7 +27,7 @@ from heedful.views.blocks import (
     group,
     table,
 )
-from heedful.views.claims_exports import decisive, looked_at
+from heedful.views.claims_exports import answer_text, decisive, looked_at
 from heedful.views.drawing import BLUE, GREEN, ORANGE, house_style, new_figure
 from heedful.views.formatting import many, number, sentence
 from heedful.views.html import environment
@@ -102,6 +102,7 @@ def explanation_blocks(record: Explanation) -> Iterator[Block]:
     yield from _line("", claim.says)
     for formula in claim.expect:
         yield from _line("expects", formula)
+    yield from _line("find", claim.find or "")
     setting = setting_text(claim)
     if setting:
         yield from _line("", "setting:")
@@ -112,6 +113,8 @@ def explanation_blocks(record: Explanation) -> Iterator[Block]:
     yield Text("")
     kind = f" ({KIND_WORDS[verdict.kind]})" if claim.number or claim.reading else ""
     yield Text(("verdict: ", Span(verdict.verdict, TONES[verdict.verdict]), kind))
+    if verdict.answer is not None:
+        yield from _line("answer", answer_text(verdict))
     yield from _line("why", f"{verdict.evidence.statement} ({_grounds(verdict)})")
     for place, step in enumerate(verdict.evidence.steps, 1):
         yield from _line("", f"{place}. {step}")

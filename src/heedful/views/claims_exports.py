@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 from heedful.claims.checker import CheckReport
 from heedful.claims.language import with_letters
 from heedful.claims.verdict import Verdict
+from heedful.views.formatting import at_least, at_most
 
 COLUMNS = ("sheet", "id", "says", "verdict", "number", "repair", "seconds")
 
@@ -89,6 +90,8 @@ def decisive(verdict: Verdict) -> str:
 
     Of a figure that depends on the case, such as β₀ for several n, the largest is shown.
     """
+    if verdict.answer is not None:
+        return answer_text(verdict)
     case = verdict.counterexample
     if case is not None and case.left is None:
         return ""  # a statement without two sides fails, but not by an amount
@@ -104,6 +107,27 @@ def decisive(verdict: Verdict) -> str:
             case = max(value, key=lambda key: float(value[key]))
             return f"{with_letters(name)} = {_short(value[case])} ({case})"
     return looked_at(verdict)
+
+
+def answer_text(verdict: Verdict) -> str:
+    """Return the number that a claim asked for, as briefly as its enclosure allows.
+
+    Both ends are rounded outwards, so that what is shown still encloses the number.
+    """
+    answer = verdict.answer
+    assert answer is not None
+    name = with_letters(answer.asks.partition(" ")[2])
+    low, high = answer.low, answer.high
+    if low is None and high is None:
+        return {"proved": "every number", "refuted": "no number"}.get(verdict.verdict, "")
+    if low is None:
+        return f"{name} ≤ {at_most(high)}"
+    if high is None:
+        return f"{name} ≥ {at_least(low)}"
+    size = max(abs(low), abs(high)) or 1.0
+    apart = (high - low) / size
+    digits = min(8, max(3, 1 - math.floor(math.log10(apart)))) if apart > 0 else 8
+    return f"{at_least(low, digits)} ≤ {name} ≤ {at_most(high, digits)}"
 
 
 def looked_at(verdict: Verdict) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -23,6 +24,11 @@ LONGEST_NAME = 60
 MOST_DRAWS = 10_000_000
 LARGEST_NUMBER = 10**15
 LONGEST_SHOWN = 40
+ASKED = {
+    **dict.fromkeys(("least", "smallest", "lowest"), "least"),
+    **dict.fromkeys(("greatest", "largest", "highest"), "greatest"),
+}
+"""The words of `find`, and the one of two that each means."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +43,8 @@ class Claim:
     """One or more formulas that must all hold."""
     given: str | None = None
     """A condition under which they must hold."""
+    find: str | None = None
+    """A number that the formulas leave open, to be found: "least x" or "greatest x"."""
     source: str = ""
     """Where the statement comes from: the place, and the words that stand there."""
     reading: str = ""
@@ -146,6 +154,17 @@ def one_or_more_formulas(value: Any) -> tuple[str, ...]:
     return formulas(value)
 
 
+def asked(value: Any) -> str:
+    """Read which number is to be found."""
+    expected = 'what to find, such as "least x" or "greatest x"'
+    text = _text(value, expected)
+    found = re.fullmatch(r"\s*(?:the\s+)?(\w+)\s+(\S{1,60})\s*", text)
+    word = None if found is None else ASKED.get(found[1].lower())
+    if found is None or word is None:
+        raise FieldError(f"is {shown(text)}", expected)
+    return f"{word} {found[2]}"
+
+
 def names(value: Any) -> tuple[str, ...]:
     """Read one name, or a list of names."""
     if not isinstance(value, list):
@@ -224,6 +243,7 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "says": words,
     "expect": one_or_more_formulas,
     "given": formula,
+    "find": asked,
     "source": words,
     "reading": words,
     "number": words,

@@ -122,6 +122,7 @@ def read_formulas(claim: Claim) -> tuple[Claim, list[FormulaError]]:
         for table in NAMED
     }
     heads = {key: _definition_head(key, errors) for key in claim.let}
+    claim, found = _with_open_number(claim, errors)
     tables["let"] = {key: str(head) for key, head in heads.items()}
     functions = {
         head.name: len(head.parameters) for head in heads.values() if head.parameters is not None
@@ -131,6 +132,7 @@ def read_formulas(claim: Claim) -> tuple[Claim, list[FormulaError]]:
         *(head.name for head in heads.values() if head.parameters is None),
         *_fixed_members(claim),
         *(name for name in tables["covariance"].values() if name != "others"),
+        *(() if found is None else (found,)),
     }
 
     def read(field: Field, text: str) -> str:
@@ -171,6 +173,15 @@ def _spelled(text: str, field: Field, errors: list[FormulaError]) -> str:
             )
         )
         return text
+
+
+def _with_open_number(claim: Claim, errors: list[FormulaError]) -> tuple[Claim, str | None]:
+    """Return the claim with the name under `find` spelled, and that name."""
+    if claim.find is None:
+        return claim, None
+    word, _, name = claim.find.partition(" ")
+    spelled = _spelled(name, ("find",), errors)
+    return claim.changed(find=f"{word} {spelled}"), spelled
 
 
 def _definition_head(key: str, errors: list[FormulaError]) -> DefinitionHead:
