@@ -9,7 +9,14 @@ os.environ["COLUMNS"] = "100"  # tables must not depend on who looks at the test
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
 
+import signal
+
 from hypothesis import settings
+
+# A suite started with `&`, nohup or from a job without a terminal ignores Ctrl-C, and its children
+# would inherit that: tests of Ctrl-C are about a command that somebody typed.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Derandomised: the same examples on every machine, so a red run can be repeated. No deadline:
 # a first call that imports or compiles is slow and right. No database: tests write nothing here.

@@ -137,7 +137,8 @@ def _bar() -> Any:
         BarColumn(bar_width=20),
         TaskProgressColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.description}"),
+        # What is at work may be a path: its brackets are no markup.
+        TextColumn("{task.description}", markup=False),
         TextColumn("{task.fields[left]}"),
         console=Screen(stderr=True),
         transient=True,

@@ -65,7 +65,7 @@ def test_a_claim_that_runs_away_is_undecided_and_the_rest_is_judged() -> None:
     start = time.monotonic()
     with obedient(seconds=3.0) as checker:
         report = checker.check([sheet_of(*orders)])
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 300  # it does not wait for a sleep of 600
     statements = {v.id: v.evidence.statement for v in report.claims}
     methods = {v.id: v.evidence.method for v in report.claims if v.verdict == "undecided"}
     assert statements["1"] == statements["2"] == "time: not decided within 3 s"

@@ -25,13 +25,13 @@ pieces = st.sampled_from(
 
 def answered(text: str) -> None:
     for read in (parse, parse_value):
-        start = time.perf_counter()
+        start = time.process_time()
         refusal: FormulaError | None = None
         try:
             assert show(read(text))
         except FormulaError as error:
             refusal = error
-        assert time.perf_counter() - start < 1.0
+        assert time.process_time() - start < 1.0
         if refusal is not None:
             assert refusal.column is not None
             assert 1 <= refusal.column <= len(text) + 1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -51,13 +51,12 @@ def test_help_is_quick_and_loads_no_mathematics() -> None:
         "import sys; from heedful.cli.main import main; main(['--help']); "
         "print([m for m in ('numpy', 'torch', 'scipy', 'matplotlib', 'sympy') if m in sys.modules])"
     )
-    best = float("inf")
-    for _ in range(3):  # a busy machine may delay one run; not all of them
-        began = time.perf_counter()
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        best = min(best, time.perf_counter() - began)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    # Of a processor, so that other programs on the machine count little; usually 0.2.
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     assert done.stdout.strip().endswith("[]"), done.stdout[-200:]
-    assert best < 0.6  # the page itself answers in 0.2 s; the rest is for shared cores
+    assert spent < 1.0
 
 
 def test_unknown_verbs_and_flags_are_one_line(refused) -> None:

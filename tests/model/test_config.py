@@ -40,9 +40,9 @@ each_config = pytest.mark.parametrize(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"width": 0}, "DecoderConfig.width: is 0; input should be greater than 0"),
-        ({"width": "wide"}, "DecoderConfig.width: is 'wide'; input should be a valid integer"),
-        ({"colour": 1}, "DecoderConfig.colour: is no setting of this model"),
+        ({"width": 0}, "model.width: is 0; input should be greater than 0"),
+        ({"width": "wide"}, "model.width: is 'wide'; input should be a valid integer"),
+        ({"colour": 1}, "model.colour: is no setting"),
         ({"width": 30}, "model.width: 30 cannot be split into 8 heads; use a width of 24"),
         ({"attention": {"heads": 8, "kv_heads": 3}}, "8 heads cannot share 3 key-value heads"),
         ({"positions": {"kind": "rotary"}}, "a head has 1 dimensions; use an even head_width"),
@@ -50,7 +50,7 @@ each_config = pytest.mark.parametrize(
             {"positions": {"kind": "partial_rotary", "share": 0.5}},
             "0.5 of 1 dimensions is less than one pair",
         ),
-        ({"positions": {"kind": "spiral"}}, "DecoderConfig.positions"),
+        ({"positions": {"kind": "spiral"}}, "model.positions"),
         ({"dropout": {"residual": 1.0}}, "input should be less than 1"),
         ({"norm": {"kind": "batch"}}, "input should be 'layer' or 'rms'"),
     ],
@@ -68,7 +68,7 @@ def test_odd_widths_have_no_waves() -> None:
 
 
 def test_missing_sizes_are_named() -> None:
-    with pytest.raises(ConfigError, match=r"DecoderConfig\.context: is missing"):
+    with pytest.raises(ConfigError, match=r"model\.context: is missing"):
         DecoderConfig.of({"vocabulary": 8})
     with pytest.raises(ConfigError, match="a table of names and values"):
         DecoderConfig.of([1, 2])

@@ -129,6 +129,7 @@ def test_two_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) 
         (("warmup = 2", "warmup = -2"), "schedule.warmup: is -2"),
         (("steps = 8", 'steps = "many"'), "steps: is 'many'"),
         (("log_every", "hog_every"), "hog_every: is no setting; did you mean log_every?"),
+        (("layers = ", "layerz = "), "model.layerz: is no setting; did you mean layers?"),
         (("rows = 4", 'rows = 4\ntokenizer = "bpe"\nvocabulary = 9'), "data.vocabulary: is 9"),
         (("[data]", '[compute]\ndevice = "cuda"\n[data]'), "no GPU"),
     ],

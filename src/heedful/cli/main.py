@@ -11,12 +11,17 @@ what follows is shown below the parameters, line by line.
 
 from __future__ import annotations
 
+import codecs
+import errno
 import inspect
+import io
 import os
 import signal
 import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -24,6 +29,17 @@ from cyclopts import App, CycloptsError, Parameter
 
 from heedful import __version__
 from heedful.errors import HeedfulError
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""A write that failed for reasons outside the program."""
+PLAINLY = {
+    "─": "-", "–": "-", "—": "-", "−": "-", "…": "...", "·": "*", "×": "x", "±": "+-",
+    "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "→": "->", "√": "sqrt ", "∞": "inf",
+    "‘": "'", "’": "'", "“": '"', "”": '"', "α": "alpha", "β": "beta", "μ": "mu", "σ": "sigma",
+    "Σ": "Sigma", "ε": "epsilon", "δ": "delta", "λ": "lambda", "π": "pi", "θ": "theta",
+    "²": "^2", "ᵀ": "^T", "½": "1/2", "█": "#", "▉": "#", "▊": "#", "▋": "#", "▌": "=",
+}  # fmt: skip
+"""Signs of our own texts, for terminals that have only the letters of ASCII or of Latin-1."""
 
 
 class Subcommand(NamedTuple):
@@ -85,7 +101,8 @@ def build_app(called: str = "") -> App:
         version=f"heedful {__version__}",
         # The verbs print what they have to say; only their exit code comes back.
         result_action="return_value",
-        default_parameter=Parameter(negative=(), show_default=shown_default),
+        # A path may begin with a bracket; only what a verb reads as an array may be JSON.
+        default_parameter=Parameter(negative=(), show_default=shown_default, json_list=False),
     )
     for verb in VERBS:
         app.command(f"heedful.cli.{verb.target}", name=verb.name, help=verb.help)
@@ -117,13 +134,26 @@ def main(arguments: Sequence[str]) -> int:
         return _say("heed: interrupted; no partial file was kept", 128 + signal.SIGINT)
     except BrokenPipeError:
         # The reader (head, less) went away: that is its right, not an error of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         return 0
+    except SystemExit as leaving:
+        # What rich makes of a reader that went away while it printed a help page.
+        if isinstance(leaving.__context__, BrokenPipeError):
+            return 0
+        raise
     except MemoryError:
         return _say("heed: not enough memory; use fewer keys, dimensions or draws", 3)
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            _silence()
+            place = error.filename or "the output"
+            return _say(
+                f"heed: {place}: could not be written ({error.strerror}); free some space, "
+                "or write it elsewhere",
+                3,
+            )
         found = f"{type(error).__name__}: {error}"
         return _say(f"heed: this should not happen ({found}); add --debug and report it", 3)
     return result if isinstance(result, int) else 0
@@ -132,16 +162,46 @@ def main(arguments: Sequence[str]) -> int:
 def run() -> None:
     """Entry point of the `heed` command."""
     signal.signal(signal.SIGTERM, _stop)
+    _print_in_any_encoding()
     sys.exit(main(sys.argv[1:]))
+
+
+def _print_in_any_encoding() -> None:
+    """Replace what standard output cannot say, where it is not UTF-8 or a name is no text."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever called us
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="heedful.plain")
+
+
+def _plainly(error: UnicodeError) -> tuple[str, int]:
+    """Write characters that an encoding lacks as people write them by hand, or as "?"."""
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(
+        PLAINLY.get(sign, "?") for sign in error.object[error.start : error.end]
+    ), error.end
+
+
+codecs.register_error("heedful.plain", _plainly)
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
     sys.exit(128 + signal.SIGTERM)
 
 
+def _silence() -> None:
+    """Throw away what standard output still holds: nobody could read it."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _say(message: str, code: int) -> int:
-    sys.stdout.flush()
-    print(" ".join(message.split("\n")), file=sys.stderr)
+    with suppress(OSError):  # what cannot be said does not change how the work ended
+        sys.stdout.flush()
+    with suppress(OSError):
+        print(" ".join(message.split("\n")), file=sys.stderr, flush=True)
     return code
 
 

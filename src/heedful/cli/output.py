@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
+import json as json_library
+import re
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -34,11 +38,23 @@ def verb_group(name: str, purpose: str) -> App:
 def show(record: AnyRecord, view: Callable[[AnyRecord], Iterable[Block]], *, json: bool) -> None:
     """Print the record as JSON, or as the blocks of its view."""
     if json:
-        print(record.to_json())
+        print(escaped(record.to_json()))
         return
     from heedful.views.terminal import print_blocks
 
     print_blocks(view(record))
+
+
+def escaped(text: str) -> str:
+    """Return JSON that standard output can say: where it is not UTF-8, in ASCII with escapes.
+
+    Elsewhere a sign that an encoding lacks is replaced; JSON must lose nothing.
+    """
+    if codecs.lookup(sys.stdout.encoding or "utf-8").name == "utf-8":
+        return text
+    # JSON escapes UTF-16, half by half.
+    halves = re.compile(r"[^\x00-\x7f]")
+    return halves.sub(lambda sign: json_library.dumps(sign[0])[1:-1], text)
 
 
 def check_figure_path(figure: Path | None) -> None:

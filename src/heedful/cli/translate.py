@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 from cyclopts import Parameter
 
 from heedful.cli.inputs import arriving, blocks_of_lines
-from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
+from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, escaped, show
 from heedful.errors import InputError, RunError
 from heedful.files import atomic_file
 
@@ -171,18 +171,19 @@ class _LineWriter:
         elif one.hypotheses and not one.hypotheses[0].finished:
             count = len(one.hypotheses[0].tokens)
             print(f"{where}: its translation was cut after {count} tokens", file=sys.stderr)
-        for line in self._lines(one):
+        for line in self._lines(one, target):
             target.write(line + "\n")
         target.flush()
 
-    def _lines(self, one: Translation) -> Iterable[str]:
+    def _lines(self, one: Translation, target: TextIO) -> Iterable[str]:
         alignment = self._aligned(one) if self.shown.alignment else None
         if self.shown.json:
             record = {"line": self.number, **one.to_dict()}
             record["source"] = one.source.encode("utf-8", "replace").decode("utf-8")
             if self.shown.alignment:
                 record["alignment"] = None if alignment is None else alignment.to_dict()
-            return [json_library.dumps(record, ensure_ascii=False, allow_nan=False)]
+            text = json_library.dumps(record, ensure_ascii=False, allow_nan=False)
+            return [escaped(text) if target is sys.stdout else text]
         if not self.columns:
             return [one.text]
         from heedful.views.translation import tabbed_lines

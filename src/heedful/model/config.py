@@ -13,7 +13,7 @@ described can also be built.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
@@ -26,6 +26,8 @@ Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 class Attention(Settings):
     """How tokens read one another."""
+
+    table: ClassVar[str | None] = "model.attention"
 
     heads: PositiveInt = 8
     """Heads, each with its own queries."""
@@ -44,6 +46,8 @@ class Attention(Settings):
 class FeedForward(Settings):
     """What is done to each token by itself."""
 
+    table: ClassVar[str | None] = "model.feed_forward"
+
     activation: Literal["gelu", "gelu_tanh", "relu", "swiglu"] = "gelu"
     """`gelu_tanh` is the approximation of GPT-2; `swiglu` gates one half by the other."""
     width: PositiveInt | None = None
@@ -54,6 +58,8 @@ class FeedForward(Settings):
 
 class Norm(Settings):
     """How the residual stream is scaled."""
+
+    table: ClassVar[str | None] = "model.norm"
 
     kind: Literal["layer", "rms"] = "layer"
     """LayerNorm (mean 0, variance 1) or RMSNorm (mean square 1)."""
@@ -67,6 +73,8 @@ class Norm(Settings):
 
 class Dropout(Settings):
     """Share of entries set to 0 in training."""
+
+    table: ClassVar[str | None] = "model.dropout"
 
     embedding: Probability = 0.0
     """Of what enters the first block."""
@@ -82,6 +90,8 @@ class DecoderConfig(Settings):
     >>> DecoderConfig(vocabulary=256, context=128, width=256, layers=4).head_width
     32
     """
+
+    table: ClassVar[str | None] = "model"
 
     vocabulary: PositiveInt
     """Number of token ids."""

@@ -41,6 +41,8 @@ class PairAngles(NamedTuple):
 class PositionScheme(Settings):
     """The base of all schemes; by itself it does nothing."""
 
+    table: ClassVar[str | None] = "model.positions"
+
     kind: str
     """Its name in a config."""
     title: ClassVar[str]

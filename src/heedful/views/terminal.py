@@ -103,7 +103,7 @@ def _rendered(block: Block) -> RenderableType:
     assert isinstance(block, Bullets)
     grid = rich_table.Table.grid(padding=(0, 1, 0, 0))
     for mark, item in zip(block.marks, block.items, strict=True):
-        grid.add_row(mark, rich_text.Text(item))
+        grid.add_row(rich_text.Text(mark), rich_text.Text(item))
     return grid
 
 

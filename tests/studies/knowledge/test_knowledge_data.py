@@ -71,6 +71,11 @@ def test_corruption_is_a_function_of_the_seed_and_of_nothing_else(
     np.testing.assert_array_equal(once, again)
 
 
+def test_cues_are_no_spans_that_are_taken_out() -> None:
+    with pytest.raises(InputError, match="random or facts"):
+        corrupted(["abcdefgh"], letters, mask=MASK, end=END, longest=20, spans="cues")
+
+
 def test_only_the_span_is_learned_where_that_is_asked_for() -> None:
     made = corrupted(["abcdefgh"], letters, mask=MASK, end=END, longest=20, learn_all=False)
     for number, prompt in enumerate(made.prompts.tolist()):

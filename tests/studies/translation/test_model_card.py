@@ -9,6 +9,7 @@ from small_translators import letters, llama_like
 
 from heedful.studies.translation import TranslationFormat
 from heedful.studies.translation.model_card import CARD, write_card
+from heedful.training.hooks import TrainingResult
 
 
 def _run(folder: Path) -> Path:
@@ -63,6 +64,39 @@ def test_a_card_holds_data_config_figures_limits_and_uses(tmp_path: Path) -> Non
     ):
         assert said in text, said
     assert write_card(run, title="Second").read_text(encoding="utf-8").startswith("# Second\n")
+
+
+def test_the_minutes_are_those_of_all_sessions(tmp_path: Path) -> None:
+    run = _run(tmp_path / "resumed")
+    result = TrainingResult(
+        run=str(run),
+        finished=True,
+        stopped_by="steps",
+        step=40,
+        epoch=1.0,
+        loss=1.0,
+        evaluations=(),
+        tokens=400,
+        seconds=60.0,
+        processor_seconds=60.0,
+        tokens_per_second=1.0,
+        utilisation=0.5,
+        parameters=10,
+        computed_as="float32",
+        checkpoint="",
+        weights_sha256="cd" * 32,
+        resumed_from=20,
+        skipped={},
+        notes=(),
+    )
+    (run / "result.json").write_text(result.to_json(), encoding="utf-8")
+    clock = {10: 60.0, 20: 120.0, 30: 30.0, 40: 60.0}  # resumed after step 20
+    lines = [
+        json.dumps({"step": step, "seconds": seconds, "processor_seconds": seconds})
+        for step, seconds in clock.items()
+    ]
+    (run / "metrics.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert "- 3.0 minutes, computed as float32" in write_card(run).read_text(encoding="utf-8")
 
 
 def test_a_model_of_texts_has_a_card_too(tmp_path: Path) -> None:

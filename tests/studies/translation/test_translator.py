@@ -15,6 +15,7 @@ from small_translators import CONTEXT, all_bytes, letters, llama_like, translato
 from heedful.errors import ConfigError, InputError
 from heedful.generation import Beams, Stops, generate
 from heedful.model import Decoder, write_folder
+from heedful.model.weights.published import cached_path
 from heedful.studies.translation import TranslationFormat, Translator
 from heedful.studies.translation import translator as module
 
@@ -239,6 +240,19 @@ def test_what_is_no_translator_is_refused(tmp_path: Path) -> None:
     TranslationFormat().write(bare)
     with pytest.raises(InputError, match="has no tokenizer"):
         Translator.open(bare)
+
+
+def test_a_published_model_that_continues_texts_is_no_translator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(InputError, match="heed model get smollm2"):
+        Translator.open("smollm2")
+    weights = cached_path("smollm2")
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(b"GGUF")  # what it is shows before its weights are read
+    with pytest.raises(InputError, match="smollm2: was not trained on pairs"):
+        Translator.open("smollm2")
 
 
 def test_a_format_is_json_with_words(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def open_checkpoint(
     path: Path | str, *, kind: Kind | None = None, tokenizer: Path | None = None
 ) -> Checkpoint:
     """Open a model and check its headers; no weight is loaded yet."""
-    path = _located(Path(path))
+    path = located(Path(path))
     if not path.exists():
         raise InputError(
             str(path),
@@ -78,7 +78,7 @@ def _unreadable(path: Path, error: OSError) -> InputError:
     return InputError(str(path), f"cannot be read ({error.strerror})")
 
 
-def _located(path: Path) -> Path:
+def located(path: Path) -> Path:
     """Return the path itself, or the place in the cache of a published model of that name."""
     if path.exists() or str(path) not in PUBLISHED:
         return path

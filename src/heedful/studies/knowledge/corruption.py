@@ -77,8 +77,10 @@ def corrupted(
     if spans == "random":
         room = max(min(longest - 2, int(longest * KEPT)), SHORTEST)
         parts = _random_parts(encode(documents), room, variants, draw)
-    else:
+    elif spans == "facts":
         parts = _fact_parts(documents, encode, longest - 2, variants, draw)
+    else:
+        raise InputError("spans", f"is {spans!r}", expected="random or facts were expected")
     rows, prompts = [], []
     for prefix, span, suffix in parts:
         rows.append([*prefix, mask, *suffix, mask, *span, end])

@@ -16,6 +16,7 @@ from heedful.model import DecoderConfig, parameter_count
 from heedful.model.weights.huggingface import read_json
 from heedful.studies.translation.translator import FILE, TranslationFormat
 from heedful.training.metrics import flat
+from heedful.training.runs import finished_run
 
 CARD = "MODEL_CARD.md"
 
@@ -74,7 +75,7 @@ def _card(
     yield _purpose(config, written)
     yield from _section("Data", _data(config, manifest))
     yield from _section("Model", _model(config, written))
-    yield from _section("Training", _training(config, manifest, result))
+    yield from _section("Training", _training(run, config, manifest, result))
     yield from _section("Figures", [*_figures(figures, result), *(f"- {note}" for note in notes)])
     general = TEXT_LIMITS if written is None else TRANSLATION_LIMITS
     yield from _section("Limits", [f"- {limit}" for limit in (*general, *limits)])
@@ -109,12 +110,15 @@ def _model(config: Mapping[str, Any], written: TranslationFormat | None) -> Iter
 
 
 def _training(
-    config: Mapping[str, Any], manifest: Mapping[str, Any], result: Mapping[str, Any]
+    run: Path, config: Mapping[str, Any], manifest: Mapping[str, Any], result: Mapping[str, Any]
 ) -> Iterator[str]:
     if result:
+        # result.json tells the minutes of the last session; a run may have had several.
+        whole = finished_run(run)
+        minutes = (result["seconds"] if whole is None else whole.seconds) / 60
         epochs, tokens = f"{result['epoch']:.2f}", f"{result['tokens']:,}"
         yield f"- {result['step']:,} steps, {epochs} epochs, {tokens} tokens"
-        yield f"- {result['seconds'] / 60:.1f} minutes, computed as {result['computed_as']}"
+        yield f"- {minutes:.1f} minutes, computed as {result['computed_as']}"
         yield f"- SHA-256 of the weights: `{result['weights_sha256']}`"
     if manifest.get("initial"):
         yield "- began from weights that were trained before"

@@ -243,7 +243,9 @@ def translate_baseline(baseline: Baseline, pairs: Pairs, sources: Sequence[str])
         return tuple(sources)
     if baseline == "nearest":
         return nearest(pairs, sources)
-    return word_for_word(dictionary(pairs), sources)
+    if baseline == "dictionary":
+        return word_for_word(dictionary(pairs), sources)
+    raise InputError("baseline", f"is {baseline!r}", expected=f"one of {', '.join(BASELINES)}")
 
 
 def dictionary(pairs: Pairs, rounds: int = ROUNDS) -> dict[str, str]:

@@ -35,6 +35,7 @@ from heedful.generation.fast import Precision
 from heedful.generation.methods import GREEDY, Method
 from heedful.generation.prompts import Prompts
 from heedful.model import Decoder, load, write_folder
+from heedful.model.weights import located
 from heedful.model.weights.huggingface import read_json
 from heedful.records import Record
 from heedful.settings import Settings
@@ -378,7 +379,7 @@ def opened(path: Path) -> Opened:
     """Return decoder, tokenizer and format, or say why this cannot translate."""
     if path.is_dir() and is_run(path):
         return _from_run(path)
-    if path.is_dir() and not (path / FILE).is_file():
+    if located(path).exists() and not (path / FILE).is_file():
         raise _not_a_translator(path)
     pretrained = load(path)
     if pretrained.tokenizer is None:
