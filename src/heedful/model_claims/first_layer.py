@@ -39,6 +39,7 @@ from heedful.model_claims.intervals import (
     Box,
     Floats,
     centred,
+    down,
     linear,
     product_error,
     unit_mean_square,
@@ -155,7 +156,7 @@ class FirstLayer:
         self.config, self.head, self.begin = config, head, begin
         self.ids = np.array(ids, dtype=np.int64)
         self._decoder = decoder
-        self._table = _position_table(decoder)
+        self._table = position_table(decoder)
         self._by_place: dict[int, _Vectors] = {}
         self._scale = 1.0 / math.sqrt(config.head_width)
 
@@ -181,16 +182,16 @@ class FirstLayer:
 
         Rows and columns are numbers of `ids` (or, beyond them, the opening token).
         """
-        queries = self._rotate(self.vectors(t).queries[rows], t - p)
+        queries = self.rotate(self.vectors(t).queries[rows], t - p)
         keys = self.vectors(p).keys
         keys = keys[: len(self.ids)] if columns is None else keys[columns]
-        scores: Floats = (queries @ keys.T) * self._scale + self._bias(t - p)
+        scores: Floats = (queries @ keys.T) * self._scale + self.bias(t - p)
         return scores
 
     def own_scores(self, rows: np.ndarray, t: int) -> Floats:
         """Return the score of each query with its own key."""
         at = self.vectors(t)
-        own: Floats = (at.queries[rows] * at.keys[rows]).sum(-1) * self._scale + self._bias(0)
+        own: Floats = (at.queries[rows] * at.keys[rows]).sum(-1) * self._scale + self.bias(0)
         return own
 
     def error(self, rows: np.ndarray, length: int) -> Floats:
@@ -209,7 +210,7 @@ class FirstLayer:
             bound = wrong * (length_of_keys + error_of_keys) + size * error_of_keys
             bound += size * length_of_keys * (product_error(2 * width + 40) + turned)
             worst = np.maximum(worst, bound)
-        bias = max(abs(self._bias(k)) for k in (0, length))
+        bias = max(abs(self.bias(k)) for k in (0, length))
         return up(worst * self._scale * (1 + 16 * UNIT) + 8 * UNIT * bias)
 
     def free_range_of_scores(self, rows: np.ndarray, t: int, p: int) -> tuple[Floats, Floats]:
@@ -268,7 +269,8 @@ class FirstLayer:
             query.middle, key.middle, error[0], float(error[1].max()), float(lengths.max())
         )
 
-    def _rotate(self, queries: Floats, distance: int) -> Floats:
+    def rotate(self, queries: Floats, distance: int) -> Floats:
+        """Return queries turned by the angles of a distance."""
         if not self.rotated or distance == 0:
             return queries
         rotation = self.config.positions.rotation(distance + 1, self.config.head_width)
@@ -280,6 +282,25 @@ class FirstLayer:
         turned[:, second] = queries[:, first] * sin + queries[:, second] * cos
         return turned
 
+    def rotate_box(self, queries: Box, distance: int) -> Box:
+        """Return the same for intervals."""
+        if not self.rotated or distance == 0:
+            return queries
+        rotation = self.config.positions.rotation(distance + 1, self.config.head_width)
+        assert rotation is not None
+        cos, sin = np.abs(np.cos(rotation.angles[-1])), np.abs(np.sin(rotation.angles[-1]))
+        first, second = self._pairs()
+        middle, radius = queries.middle, queries.radius.copy()
+        one, two = radius[:, first].copy(), radius[:, second].copy()
+        radius[:, first], radius[:, second] = cos * one + sin * two, sin * one + cos * two
+        # The angle, its cosine and sine, and the sums: see `error`.
+        size = np.abs(middle[:, first]) + np.abs(middle[:, second]) + one + two
+        loose = 40 * UNIT * (distance + 2) * size
+        radius[:, first] += loose
+        radius[:, second] += loose
+        turned = self.rotate(middle, distance)
+        return Box(down(turned - radius), up(turned + radius))
+
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the first and the second entry of every rotary pair."""
         half = self.rotated // 2
@@ -289,7 +310,8 @@ class FirstLayer:
             return np.arange(0, self.rotated, 2), np.arange(1, self.rotated, 2)
         return np.arange(half), np.arange(half, self.rotated)
 
-    def _bias(self, distance: int) -> float:
+    def bias(self, distance: int) -> float:
+        """Return what the position scheme adds to the scores of this head."""
         bias = self.config.positions.bias(self.config.attention.heads, np.array([float(distance)]))
         return 0.0 if bias is None else float(bias[self.head, 0])
 
@@ -342,7 +364,7 @@ def project(x: Box, attention: Any, number: int) -> Box:
     return linear(x, weight, None if bias is None else bias.detach()[rows].double().numpy())
 
 
-def _position_table(decoder: Decoder) -> Box | None:
+def position_table(decoder: Decoder) -> Box | None:
     """Return what is added to the embeddings at each place; a formula is known to a few units."""
     config = decoder.config
     if decoder.positions is not None:

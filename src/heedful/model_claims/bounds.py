@@ -1,0 +1,265 @@
+"""Every layer, soundly: intervals that hold for all texts up to a length.
+
+The first layer is exact because a key depends on one token. From the second layer on a key depends
+on all tokens before it, so we keep, for each place and each token that may stand there, a box that
+holds the residual stream of every text with that token at that place. A box goes through
+
+- norms, linear maps and activations, entry by entry (`intervals`);
+- scores, query box times key box, over all tokens of a place;
+- attention, by the exact range of a softmax-weighted mean over boxes of scores and values.
+
+Every bound is a theorem; how tight it is nobody promises. Boxes forget that entries move
+together, so they widen with each layer, and a statement may stay undecided that is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from heedful.errors import InputError
+from heedful.model import Decoder
+from heedful.model_claims.first_layer import (
+    FirstLayer,
+    KeyPlaces,
+    embedded,
+    normed,
+    position_table,
+    project,
+)
+from heedful.model_claims.intervals import (
+    UNIT,
+    Box,
+    Floats,
+    activated,
+    linear,
+    product_error,
+    weighted_mean,
+)
+
+MOST_WORK = 2e10
+"""Products of scores that are worth the wait: tokens² × places² × width × layers."""
+
+
+class TextBounds:
+    """Boxes around everything a decoder computes, for all texts of up to `length` tokens.
+
+    `streams[l][t]` has a row for each token of `ids[t]`: the stream before layer l at place t
+    (after the last layer for l = layers).
+    """
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        length: int,
+        *,
+        layers: int | None = None,
+        allowed: Sequence[int] | None = None,
+        begin: int | None = None,
+    ) -> None:
+        config = decoder.config
+        self.decoder, self.config, self.length = decoder, config, length
+        layers = config.layers if layers is None else layers
+        free = np.array(range(config.vocabulary) if allowed is None else sorted(set(allowed)))
+        self._check(length, len(free), layers)
+        first = free if begin is None else np.array([begin])
+        self.ids = [first if t == 0 else free for t in range(length)]
+        table = position_table(decoder)
+        self.streams = [
+            [
+                embedded(decoder, ids, None if table is None else table[t])
+                for t, ids in enumerate(self.ids)
+            ]
+        ]
+        self._scores: dict[tuple[int, int, int], tuple[Box, Box]] = {}
+        for layer in range(layers):
+            self.streams.append(self._through(layer))
+
+    def _check(self, length: int, tokens: int, layers: int) -> None:
+        if not 1 <= length <= self.config.context:
+            raise InputError(
+                "length", f"is {length}", expected=f"1 to {self.config.context}, the context"
+            )
+        work = float(tokens) ** 2 * length**2 / 2 * self.config.query_width * max(layers, 1)
+        if work > MOST_WORK:
+            raise InputError(
+                "length",
+                f"is {length}: bounds for {tokens:,} tokens and {layers} layers take "
+                f"{work:.0e} products",
+                expected=f"at most {MOST_WORK:.0e}",
+                hint="ask about shorter texts, fewer tokens, or the first layer",
+            )
+
+    def scores(self, layer: int, head: int, t: int) -> tuple[Box, Box]:
+        """Return the scores of each query at t: with any token at each place before, and its own.
+
+        Shapes (tokens at t, places before t) and (tokens at t).
+        """
+        key = (layer, head, t)
+        if key not in self._scores:
+            self._scores[key] = self._score_boxes(layer, head, t)
+        return self._scores[key]
+
+    def weights(self, layer: int, head: int, t: int, chosen: Sequence[int]) -> Box:
+        """Return bounds of the total weight of some places, for each token of the query at t."""
+        before, own = self.scores(layer, head, t)
+        low, high = np.column_stack([before.low, own.low]), np.column_stack([before.high, own.high])
+        inside = np.zeros(t + 1, dtype=bool)
+        inside[list(chosen)] = True
+        least = _share(low[:, inside], high[:, ~inside])
+        greatest = _share(high[:, inside], low[:, ~inside])
+        slack = 8 * product_error(t + 40)
+        return Box(
+            np.maximum(least * (1 - slack) - 1e-300, 0.0),
+            np.minimum(greatest * (1 + slack) + 1e-300, 1.0),
+        )
+
+    def total_weight(self, layer: int, head: int, places: KeyPlaces) -> tuple[float, float]:
+        """Return bounds of the total weight of some places, for all texts and all queries."""
+        found = [
+            self.weights(layer, head, t, chosen)
+            for t in range(self.length)
+            if (chosen := places.of(t)) is not None
+        ]
+        return min(float(box.low.min()) for box in found), max(
+            float(box.high.max()) for box in found
+        )
+
+    def logits(self, t: int, tokens: Sequence[int] | None = None) -> Box:
+        """Return the logits of some next tokens (all if None), for each token at t."""
+        decoder = self.decoder
+        stream = self.streams[self.config.layers][t]
+        if decoder.norm is not None:
+            stream = normed(stream, decoder.norm, self.config.norm.kind)
+        weight = decoder.head_weight.detach().double().numpy()
+        return linear(stream, weight if tokens is None else weight[list(tokens)])
+
+    def _through(self, layer: int) -> list[Box]:
+        block: Any = self.decoder.blocks[layer]
+        pre, kind = self.config.norm.placement == "pre", self.config.norm.kind
+        after = []
+        for t in range(self.length):
+            stream = self.streams[layer][t] + self._attended(layer, t)
+            if not pre:
+                stream = normed(stream, block.attention_norm, kind)
+            x = normed(stream, block.feed_forward_norm, kind) if pre else stream
+            stream = stream + _feed_forward(x, block.feed_forward)
+            after.append(stream if pre else normed(stream, block.feed_forward_norm, kind))
+        return after
+
+    def _inputs(self, layer: int, t: int) -> Box:
+        """Return what the attention of a layer reads at a place."""
+        stream = self.streams[layer][t]
+        if self.config.norm.placement == "post":
+            return stream
+        block: Any = self.decoder.blocks[layer]
+        return normed(stream, block.attention_norm, self.config.norm.kind)
+
+    def _vectors(self, layer: int, number: int, t: int, norm: Any) -> Box:
+        block: Any = self.decoder.blocks[layer]
+        vectors = project(self._inputs(layer, t), block.attention, number)
+        return vectors if norm is None else normed(vectors, norm, "rms")
+
+    def _score_boxes(self, layer: int, head: int, t: int) -> tuple[Box, Box]:
+        config = self.config
+        attention: Any = self.decoder.blocks[layer]
+        attention = attention.attention
+        rotations = FirstLayer(self.decoder, head)  # only its rotations and biases are used
+        queries = self._vectors(layer, head, t, attention.query_norm)
+        number = config.attention.heads + head * config.kv_heads // config.attention.heads
+        before, own = [], None
+        for p in range(t + 1):
+            keys = self._vectors(layer, number, p, attention.key_norm)
+            turned = rotations.rotate_box(queries, t - p)
+            box = _products(turned, keys, paired=p == t)
+            box = box.times(np.array(1.0 / np.sqrt(config.head_width)))
+            bias = rotations.bias(t - p)
+            # The root and the bias are themselves rounded.
+            slack = 8 * UNIT * (np.maximum(np.abs(box.low), np.abs(box.high)) + abs(bias))
+            box = Box(box.low + bias - slack, box.high + bias + slack)
+            if p == t:
+                own = box
+            else:
+                before.append((box.low.min(1), box.high.max(1)))
+        assert own is not None
+        shape = (len(self.ids[t]), 0)
+        if not before:
+            return Box(np.zeros(shape), np.zeros(shape)), own
+        low, high = (np.stack(ends, axis=1) for ends in zip(*before, strict=True))
+        return Box(low, high), own
+
+    def _attended(self, layer: int, t: int) -> Box:
+        """Return what attention adds to the stream of each token at t."""
+        config = self.config
+        attention: Any = self.decoder.blocks[layer]
+        attention = attention.attention
+        weight = attention.output.weight.detach().double().numpy()
+        bias, d = attention.output.bias, config.head_width
+        zero = np.zeros(config.width)
+        total = Box.exactly(zero if bias is None else bias.detach().double().numpy())
+        for head in range(config.attention.heads):
+            group = head * config.kv_heads // config.attention.heads
+            number = config.attention.heads + config.kv_heads + group
+            part = weight[:, head * d : (head + 1) * d]
+            # Values in the directions of the stream: there a sum over heads loses nothing more.
+            values = [linear(self._vectors(layer, number, p, None), part) for p in range(t + 1)]
+            before, own = self.scores(layer, head, t)
+            total = total + _mean_of(before, own, values)
+        return total
+
+
+def _mean_of(before: Box, own: Box, values: list[Box]) -> Box:
+    """Return the mean of values by weights: any token at the places before, its own at the last."""
+    rows = len(own.low)
+    hulls = [box.hull(0) for box in values[:-1]]
+
+    def stacked(end: str) -> Floats:
+        parts = [
+            np.broadcast_to(getattr(box, end), (rows, values[-1].low.shape[1])) for box in hulls
+        ]
+        return np.stack([*parts, getattr(values[-1], end)], axis=1)
+
+    scores = Box(np.column_stack([before.low, own.low]), np.column_stack([before.high, own.high]))
+    return weighted_mean(scores, Box(stacked("low"), stacked("high")))
+
+
+def _products(queries: Box, keys: Box, *, paired: bool) -> Box:
+    """Return the scalar products of all queries with all keys, or of each with its own."""
+    q, r, k, s = queries.middle, queries.radius, keys.middle, keys.radius
+    size_q, size_k = np.abs(q), np.abs(k)
+    slack = product_error(q.shape[1] + 4)
+    if paired:
+        middle = (q * k).sum(1)
+        radius = (r * size_k).sum(1) + (size_q * s).sum(1) + (r * s).sum(1)
+        radius += slack * (size_q * size_k).sum(1)
+    else:
+        middle = q @ k.T
+        radius = r @ (size_k + s).T + size_q @ (s + slack * size_k).T
+    radius = radius * (1 + slack) + 1e-300
+    return Box(middle - radius - UNIT * np.abs(middle), middle + radius + UNIT * np.abs(middle))
+
+
+def _share(inside: Floats, outside: Floats) -> Floats:
+    """Return Σ e^inside / (Σ e^inside + Σ e^outside), row by row."""
+    if not outside.shape[1]:
+        return np.ones(len(inside))
+    top = np.maximum(inside.max(1), outside.max(1))[:, None]
+    a, b = np.exp(inside - top).sum(1), np.exp(outside - top).sum(1)
+    share: Floats = a / (a + b)
+    return share
+
+
+def _feed_forward(x: Box, part: Any) -> Box:
+    up_bias, down_bias = (
+        None if layer.bias is None else layer.bias.detach().double().numpy()
+        for layer in (part.up, part.down)
+    )
+    inner = linear(x, part.up.weight.detach().double().numpy(), up_bias)
+    if part.activation_name == "swiglu":
+        half = inner.low.shape[-1] // 2
+        inner = activated(inner[..., :half], "silu") * inner[..., half:]
+    else:
+        inner = activated(inner, part.activation_name)
+    return linear(inner, part.down.weight.detach().double().numpy(), down_bias)
