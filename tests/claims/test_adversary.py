@@ -11,7 +11,9 @@ from typing import Any
 import adversary
 import numpy as np
 import pytest
-from adversary import FAMILIES, Planted, claim_at, mistakes_of
+from adversary import QUICK, Planted, claim_at, mistakes_of
+from composed import KERNELS, composed
+from planted import FAMILIES
 from reference.meaning import UNDEFINED, Truth
 from reference.values import matrix, scalar, vector
 from reference.world import choices_of_letters, letters_of, truth
@@ -142,15 +144,51 @@ def test_every_family_has_true_and_false_members() -> None:
         assert found == ({None} if name == "random" else {True, False}), name
 
 
+def test_every_kind_of_fact_has_true_and_false_members() -> None:
+    for make in KERNELS:
+        found = {make(random.Random(f"{make.__name__}/{place}")).holds for place in range(80)}
+        assert found == {True, False}, make.__name__
+
+
+def test_composed_claims_hardly_ever_repeat() -> None:
+    made = [composed(random.Random(place))[0] for place in range(300)]
+    assert len({adversary.digest(fields) for fields in made}) > 290
+
+
+def test_the_smaller_budgets_are_given_back() -> None:
+    with adversary.budgets(quick=True):
+        assert QUICK["heedful.claims.search.MOST_EVALUATIONS"] == search.MOST_EVALUATIONS
+    assert QUICK["heedful.claims.search.MOST_EVALUATIONS"] < search.MOST_EVALUATIONS
+
+
+def test_a_run_goes_on_where_its_file_ends(tmp_path: Path) -> None:
+    file, whole = tmp_path / "part.jsonl", tmp_path / "whole.jsonl"
+    options = ["--seed", "5", "--family", "one_whole_number", "--family", "exact_steps"]
+    adversary.main(["run", str(file), "--claims", "4", *options])
+    with file.open("a") as stream:
+        stream.write('{"seed": 5, "pla')  # stopped in the middle of a line
+    adversary.main(["run", str(file), "--claims", "9", *options])
+    adversary.main(["run", str(whole), "--claims", "9", *options])
+    made, expected = (
+        [(line["place"], line["claim"]) for line in adversary.lines_of(path)]
+        for path in (file, whole)
+    )
+    assert made == expected
+    assert len({claim for _, claim in made}) == 9
+
+
 def test_the_judge_says_nothing_false() -> None:
-    reports = [mistakes_of(claim_at(15, place), seconds=2.0) for place in range(150)]
+    reports = [
+        mistakes_of(claim_at(15, place), seconds=2.0, quick=True, repair=place % 4 == 0)
+        for place in range(300)
+    ]
     wrong = [
         (report.mistakes, adversary.sheet_of(report.planted.fields), report.detail)
         for report in reports
         if set(report.mistakes) - {"false supported"}
     ]
     assert not wrong
-    assert sum(report.word in ("proved", "refuted") for report in reports) >= 90
+    assert sum(report.word in ("proved", "refuted") for report in reports) >= 150
 
 
 # ---- mistakes that are planted into the judge ----
@@ -230,7 +268,8 @@ def test_a_planted_mistake_is_caught(
 ) -> None:
     plant(monkeypatch)
     claims = [claim_at(2, place, families) for place in range(40)]
-    found = (kind for planted in claims for kind in mistakes_of(planted, seconds=2.0).mistakes)
+    reports = (mistakes_of(planted, seconds=2.0) for planted in claims)
+    found = (kind for report in reports for kind in report.mistakes)
     assert any(kind.startswith(kinds) and kind != "false supported" for kind in found)
 
 

@@ -230,6 +230,9 @@ TRUE: dict[str, dict[str, Any]] = {
         "expect": "E(exp(k_a^T q)) >= 6.9e20",
         "keys": "gaussian", "covariance": {"a": "0.5 I"}, "query": "12 mu_a", "where": {"n": 2},
     },
+    "a failure whose condition is met by rounding only": {
+        "expect": "sigmoid(u) >= 1 implies 1 > 2", "where": {"u": "any"},
+    },
     "a variance just so small": {
         "expect": "var(k_a^T mu_a) <= 2e-16",
         "keys": "gaussian", "covariance": {"a": "1e-16 mu_a mu_a^T"}, "where": {"n": 2},

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,7 +86,12 @@ def without_value(compiled: CompiledClaim, case: Case) -> str | None:
 
 def decimal(value: float) -> Ball:
     """Return a number as it is written: 0.1 is 1/10, not the float64 next to it."""
-    return Ball.exact(Fraction(repr(float(value))))
+    return Ball.exact(_as_written(float(value)))
+
+
+@lru_cache(maxsize=4096)  # the same few numbers come again in every case; a ball has its precision
+def _as_written(value: float) -> Fraction:
+    return Fraction(repr(value))
 
 
 def proved_from(compiled: CompiledClaim, case: Case, beta_0: float) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 
 from heedful.claims.compile import CompiledClaim, equations_only
 from heedful.claims.evaluate.float import Evaluator, World
-from heedful.claims.language.tree import Call, Compare, Expression, Logic, walk
+from heedful.claims.language.tree import Call, Compare, Expression, Logic, Unary, walk
 from heedful.claims.proofs import exact_truth, without_value
 from heedful.claims.sheet.claim import field_error
 from heedful.claims.symbols import LARGE, SMALL, Array, Values, array_examples
@@ -306,9 +306,26 @@ def outcome_of(compiled: CompiledClaim, case: Case) -> Outcome:
     doubt = max(UNSURE, _step(compiled.statement))
     if not holds and (gap < doubt or _delicate(compiled.statement)):
         holds = exact_truth(compiled, case)
-        if holds is None and gap > doubt:
+        if holds is None and gap > doubt and _margin(Evaluator(world), compiled.statement) > doubt:
             holds = False
     return Outcome(holds, truth, world)
+
+
+def _margin(evaluator: Evaluator, node: Expression) -> float:
+    """Return by how much a statement fails in float64, as far as every part of it says so.
+
+    The gap of "A implies B" is that of B; if A holds by a hair only, the failure is in doubt too.
+    """
+    match node:
+        case Logic("implies", left, right):
+            return min(-_margin(evaluator, left), _margin(evaluator, right))
+        case Logic("and", left, right):
+            return max(_margin(evaluator, left), _margin(evaluator, right))
+        case Logic("or", left, right):
+            return min(_margin(evaluator, left), _margin(evaluator, right))
+        case Unary("not", operand):
+            return -_margin(evaluator, operand)
+    return float(np.max(evaluator.truth(node).gap))
 
 
 def _bisect(compiled: CompiledClaim, case: Case, symbol: str, low: float, high: float) -> float:
