@@ -69,6 +69,10 @@ VERBS = (
     Subcommand("resume", "train:resume", "Resume a run where it stopped."),
     Subcommand("runs", "train:runs_app", "List runs, or compare two."),
     Subcommand("generate", "generate:generate", "Let a model continue a text."),
+    Subcommand(
+        "intervene", "inside:intervene", "Change what happens inside a model; measure the effect."
+    ),
+    Subcommand("lens", "inside:lens", "What each layer would predict, and who writes a logit."),
     Subcommand("study", "study:app", "Run a study, with a record and a report."),
     Subcommand("translate", "translate:translate", "Translate texts, files or standard input."),
     Subcommand("export", "model:export", "Write a trained model for other programs."),

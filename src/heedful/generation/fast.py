@@ -84,6 +84,9 @@ class FastStep:
         self, tokens: Int[Tensor, " rows"], cache: Cache
     ) -> Float[Tensor, "rows vocabulary"]:
         """Return the logits after one more token in each row; the cache receives it."""
+        if self.decoder.intervened:  # packed weights know nothing of interventions
+            logits: Tensor = self.decoder(tokens.unsqueeze(1), cache=cache)[:, -1]
+            return logits
         already = cache.check(len(tokens), 1, training=False)
         if already >= self.config.context:
             raise InputError(
@@ -104,6 +107,9 @@ class FastStep:
         self, tokens: Int[Tensor, "rows time"], cache: Cache
     ) -> Float[Tensor, "rows vocabulary"]:
         """Return the logits after the last token of each row; the cache receives all of them."""
+        if self.decoder.intervened:
+            logits: Tensor = self.decoder(tokens, cache=cache)[:, -1]
+            return logits
         rows, time = tokens.shape
         cache.check(rows, time, training=False)
         positions = position_ids(tokens, None, cache)

@@ -19,6 +19,18 @@ try:
         weight_bytes,
     )
     from heedful.model.decoder import Decoder
+    from heedful.model.interventions import (
+        PLACES,
+        Intervention,
+        ablate,
+        freeze,
+        knock_out,
+        patch,
+        replace,
+        scale,
+        steer,
+        value_at,
+    )
     from heedful.model.trace import LayerTrace, Trace
     from heedful.model.weights import Pretrained, load, open_checkpoint
     from heedful.model.weights.checkpoint import Checkpoint
@@ -29,23 +41,33 @@ except ModuleNotFoundError as _error:
     raise _MissingPartError.of("heedful.model", str(_error.name), "models") from None
 
 __all__ = [
+    "PLACES",
     "PRESETS",
     "Cache",
     "Checkpoint",
     "Decoder",
     "DecoderConfig",
+    "Intervention",
     "LayerTrace",
     "Pretrained",
     "Trace",
     "TrainingMemory",
+    "ablate",
     "cache_bytes",
     "flops_per_token",
+    "freeze",
+    "knock_out",
     "left_padded",
     "load",
     "open_checkpoint",
     "parameter_count",
+    "patch",
     "preset",
+    "replace",
+    "scale",
+    "steer",
     "training_memory",
+    "value_at",
     "weight_bytes",
     "write_folder",
 ]

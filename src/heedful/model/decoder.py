@@ -11,7 +11,8 @@ are packed copies of the weights (`heedful.generation.fast`). The config says wh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -24,6 +25,7 @@ from torch.nn import functional
 from heedful.errors import InputError
 from heedful.model.cache import Cache
 from heedful.model.config import DecoderConfig, Norm
+from heedful.model.interventions import Intervention, Interventions
 from heedful.model.masks import AttentionMask, attention_mask, check_documents, position_ids
 from heedful.model.rotary import Rotation, embedding_table
 from heedful.model.trace import LayerTrace, Trace, TraceRecorder, Visit
@@ -165,22 +167,54 @@ class AttentionEquations:
             matched = rotation(matched)
         matched, values = matched.transpose(1, 2), values.transpose(1, 2)
         queries, keys = torch.split_with_sizes(matched, (self.heads, self.kv_heads), dim=1)
+        if recorder is not None:
+            queries = recorder.change("queries", queries)
+            keys, values = recorder.change("keys", keys), recorder.change("values", values)
         if cache is not None:
             keys, values = cache.extend(self.layer, keys, values)
         if self.last_query_only:
             queries, mask = queries[:, :, -1:], mask.last_query
-        read = self.kernel(
-            queries,
-            keys,
-            values,
-            attn_mask=mask.attn_mask,
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=mask.causal,
-            enable_gqa=self.heads != self.kv_heads,
-        )
+        if recorder is not None and recorder.changes_weights:
+            read = read_by_weights(queries, keys, values, mask, recorder)
+        else:
+            read = self.kernel(
+                queries,
+                keys,
+                values,
+                attn_mask=mask.attn_mask,
+                dropout_p=self.dropout if self.training else 0.0,
+                is_causal=mask.causal,
+                enable_gqa=self.heads != self.kv_heads,
+            )
         if recorder is not None:
+            read = recorder.change("head_outputs", read)
             recorder.record(queries=queries, keys=keys, values=values, head_outputs=read)
         return read.transpose(1, 2).flatten(2)
+
+
+def read_by_weights(
+    queries: Float[Tensor, "batch heads time width"],
+    keys: Float[Tensor, "batch kv_heads keys width"],
+    values: Float[Tensor, "batch kv_heads keys width"],
+    mask: AttentionMask,
+    recorder: TraceRecorder,
+) -> Float[Tensor, "batch heads time width"]:
+    """Return softmax(scores) v; a recorder may change scores and weights on the way.
+
+    Slower than the kernel, which keeps both to itself. Forbidden keys have the score −∞.
+    """
+    group = queries.shape[1] // keys.shape[1]
+    keys, values = keys.repeat_interleave(group, dim=1), values.repeat_interleave(group, dim=1)
+    scores = queries @ keys.mT / math.sqrt(queries.shape[-1])
+    if mask.bias is not None:
+        scores = scores + mask.bias
+    allowed = mask.written_out(queries.shape[2], queries.device)
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -torch.inf)
+    scores = recorder.change("scores", scores)
+    weights = recorder.change("weights", scores.softmax(dim=-1))
+    recorder.record(weights=weights.double())
+    return weights @ values
 
 
 class FeedForwardEquations:
@@ -193,9 +227,12 @@ class FeedForwardEquations:
     activation: Map
     down: Map
 
-    def forward(self, x: Stream) -> Stream:
+    def forward(self, x: Stream, recorder: TraceRecorder | None = None) -> Stream:
         """Return down(activation(up x))."""
-        return self.down(self.activation(self.up(x)))
+        neurons = self.activation(self.up(x))
+        if recorder is not None:
+            neurons = recorder.change("neurons", neurons)
+        return self.down(neurons)
 
 
 class BlockEquations:
@@ -208,7 +245,7 @@ class BlockEquations:
     attention_norm: Map
     attention: Callable[..., Tensor]
     feed_forward_norm: Map
-    feed_forward: Map
+    feed_forward: Callable[..., Tensor]
     dropout: Map | None
     """Applied to what each part adds; None: nothing is dropped."""
     pre_norm: bool
@@ -222,12 +259,22 @@ class BlockEquations:
         recorder: TraceRecorder | None = None,
     ) -> Float[Tensor, "*kept width"]:
         """Return the stream after this layer."""
+        if recorder is not None:
+            stream = recorder.change("before", stream)
         x = self.attention_norm(stream) if self.pre_norm else stream
         attended = self.attention(x, mask, rotation, cache, recorder)
-        middle, attended = self._add(stream, attended, self.attention_norm)
-        x = self.feed_forward_norm(middle) if self.pre_norm else middle
-        after, transformed = self._add(middle, self.feed_forward(x), self.feed_forward_norm)
         if recorder is not None:
+            attended = recorder.change("attended", attended)
+        middle, attended = self._add(stream, attended, self.attention_norm)
+        if recorder is not None:
+            middle = recorder.change("middle", middle)
+        x = self.feed_forward_norm(middle) if self.pre_norm else middle
+        transformed = self.feed_forward(x, recorder)
+        if recorder is not None:
+            transformed = recorder.change("transformed", transformed)
+        after, transformed = self._add(middle, transformed, self.feed_forward_norm)
+        if recorder is not None:
+            after = recorder.change("after", after)
             recorder.record(attended=attended, middle=middle, transformed=transformed, after=after)
             recorder.end_layer()
         return after
@@ -359,6 +406,7 @@ class Decoder(nn.Module):
         if config.positions.trained_table:
             self.positions = nn.Embedding(config.context, config.width)
         self.dropout = nn.Dropout(config.dropout.embedding)
+        self._interventions: Interventions | None = None
         self.blocks = nn.ModuleList(
             TransformerBlock(config, layer) for layer in range(config.layers)
         )
@@ -419,10 +467,14 @@ class Decoder(nn.Module):
         positions = position_ids(tokens, documents, cache)
         mask = attention_mask(config, tokens, documents, cache, weight.dtype)
         stream = self.dropout(self._embed(tokens, positions))
+        if self._interventions is not None:
+            recorder = self._interventions.watching(recorder, cache)
         if recorder is not None:
-            recorder.embedded, recorder.mask = stream, mask
+            stream = recorder.begin(stream, mask, 0 if cache is None else cache.length)
         rotation = self.rotation(positions, cache)
         stream = run_blocks(self.blocks, self.norm, stream, mask, rotation, cache, recorder)
+        if recorder is not None:
+            stream = recorder.change("final", stream)
         if cache is not None:
             cache.advance(tokens.shape[1])
         return stream
@@ -469,6 +521,36 @@ class Decoder(nn.Module):
         """Show each layer to `visit` as the pass goes on, keep none, and return the logits."""
         logits: Tensor = self(tokens, documents=documents, recorder=TraceRecorder(visit))
         return logits
+
+    @contextmanager
+    def intervene(
+        self, *interventions: Intervention, strict: bool = True
+    ) -> Iterator[Interventions]:
+        """Change what happens inside every pass of this decoder while the block runs.
+
+        At its end, an intervention that met no tensor or that changed none is an error; `strict`
+        set to False allows it, for searches over many interventions.
+
+        >>> from heedful.model import ablate, preset
+        >>> decoder, tokens = Decoder(preset("tiny"), seed=0).eval(), torch.tensor([[72, 105]])
+        >>> with decoder.intervene(ablate("head_outputs", layer=0, head=1)):
+        ...     changed = decoder(tokens)
+        >>> bool((changed != decoder(tokens)).any())
+        True
+        """
+        outer = self._interventions
+        self._interventions = active = Interventions(self, interventions, outer)
+        try:
+            yield active
+        finally:
+            self._interventions = outer
+        if strict:
+            active.check()
+
+    @property
+    def intervened(self) -> bool:
+        """Whether an `intervene` block is running: then only the decoder's own passes are right."""
+        return self._interventions is not None
 
     def new_cache(
         self, batch: int = 1, *, capacity: int | None = None, padding: object = None

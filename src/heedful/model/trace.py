@@ -58,11 +58,16 @@ class LayerTrace(Record):
 
     @classmethod
     def of(cls, recorded: dict[str, Tensor], mask: AttentionMask) -> LayerTrace:
-        """Return what a layer recorded, with the weights that follow from it."""
+        """Return what a layer recorded, with the weights that follow from it.
+
+        Weights are recorded only where an intervention changed them.
+        """
         queries = recorded["queries"]
         allowed = mask.written_out(queries.shape[2], queries.device)
-        weights = attention_weights(queries, recorded["keys"], mask.bias, allowed)
-        return cls(weights=weights, mask=allowed, bias=mask.bias, **recorded)
+        if "weights" not in recorded:
+            weights = attention_weights(queries, recorded["keys"], mask.bias, allowed)
+            recorded = {**recorded, "weights": weights}
+        return cls(mask=allowed, bias=mask.bias, **recorded)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -88,6 +93,9 @@ class TraceRecorder:
     names are recorded.
     """
 
+    changes_weights = False
+    """Whether the layer that is running must compute its weights before it reads."""
+
     def __init__(self, visit: Visit | None = None, *, keep: Collection[str] | None = None) -> None:
         self.embedded: Tensor | None = None
         """The stream before the first layer."""
@@ -97,6 +105,15 @@ class TraceRecorder:
         self._layer: dict[str, Tensor] = {}
         self._visit, self._visited = visit, 0
         self._keep = keep
+
+    def begin(self, embedded: Tensor, mask: AttentionMask, first: int) -> Tensor:
+        """Note the stream before the first layer, whose first token is number `first`."""
+        self.embedded, self.mask = self.change("embedded", embedded), mask
+        return self.embedded
+
+    def change(self, place: str, tensor: Tensor) -> Tensor:
+        """Return a tensor as the pass should go on with it; a recorder changes nothing."""
+        return tensor
 
     def record(self, **tensors: Tensor) -> None:
         """Keep tensors of the layer that is running."""
