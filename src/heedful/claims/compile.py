@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,8 +40,6 @@ MOST_NODES = 20_000
 """How large a formula may become when definitions are written out."""
 DEFAULT_SIZES = {"n": (2, 3, 5, 10), "d": (2, 3), "T": (2, 3, 5)}
 MOST_COMBINATIONS = 20_000
-MOST_ASSIGNMENTS = 60
-"""Choices of keys for the letters of a claim that are judged one by one."""
 MOST_CONSTANTS = 6
 """Numbers of the formulas that are tried for a symbol of an interval."""
 TAKEN = {"k", "v", "mu", "c"}
@@ -132,28 +130,6 @@ class CompiledClaim:
         """The named members with the positions they stand for, from 0."""
         places = range(len(self.members)) if self.places is None else self.places
         return dict(zip(self.members, places, strict=True))
-
-    def assignments(self) -> list[CompiledClaim]:
-        """Return the claim once for every choice of keys that its letters may name.
-
-        Where keys are given as rows it matters which of them a letter names, and the claim must
-        hold for every choice of different ones.
-        """
-        count, letters = len(self.key_rows or self.mean_rows), len(self.members)
-        if not letters or not count:
-            return [self]
-        choices: Iterable[tuple[int, ...]] = itertools.permutations(range(count), letters)
-        if self.choices > MOST_ASSIGNMENTS:
-            rng = np.random.default_rng(self.claim.seed)
-            drawn = (rng.permutation(count)[:letters] for _ in range(MOST_ASSIGNMENTS))
-            choices = dict.fromkeys(tuple(map(int, places)) for places in drawn)
-        return [dataclasses.replace(self, places=places) for places in choices] or [self]
-
-    @property
-    def choices(self) -> int:
-        """How many choices of different keys its letters have, where it matters; 1 elsewhere."""
-        count = len(self.key_rows or self.mean_rows)
-        return max(1, math.perm(count, len(self.members))) if count else 1
 
     @cached_property
     def large(self) -> tuple[str, ...]:

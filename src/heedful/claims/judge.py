@@ -26,6 +26,7 @@ from heedful.claims.algebra import prove_identity
 from heedful.claims.compile import CompiledClaim, compile_claim, equations_only
 from heedful.claims.definedness import always_defined
 from heedful.claims.language.tree import Call, Compare, walk
+from heedful.claims.letters import assignments
 from heedful.claims.open_number import find_number
 from heedful.claims.proofs import (
     closed_form,
@@ -40,6 +41,7 @@ from heedful.claims.repair import find_repair
 from heedful.claims.search import (
     FARTHER,
     Case,
+    NoCaseError,
     Outcome,
     Survey,
     all_cases,
@@ -51,7 +53,7 @@ from heedful.claims.search import (
     survey_cases,
     vanishing,
 )
-from heedful.claims.sheet.claim import Claim, field_error, field_text
+from heedful.claims.sheet.claim import Claim, field_text
 from heedful.claims.symbols import Array, Interval, Values
 from heedful.claims.values import ROUNDING, Value
 from heedful.claims.verdict import Answer, Counterexample, Decision, Evidence, Verdict
@@ -123,21 +125,25 @@ def _named(error: FormulaError, claim: Claim) -> FormulaError:
 def _decide(compiled: CompiledClaim, deadline: float) -> Decision:
     """Decide a claim for every choice of keys that its letters may name: the weakest counts."""
     weakest: Decision | None = None
-    assignments = compiled.assignments()
-    for assigned in assignments:
+    choices = assignments(compiled)
+    for assigned in choices.claims:
         ways = (way(assigned, deadline) for way in WAYS)
-        decision = next(decision for decision in ways if decision is not None)
+        try:
+            decision = next(decision for decision in ways if decision is not None)
+        except NoCaseError:
+            continue  # a choice of places that no case has
         if weakest is None or STRENGTHS.index(decision[0]) < STRENGTHS.index(weakest[0]):
             weakest = decision
         if weakest[0] == "refuted":
             break
-    assert weakest is not None
-    if weakest[0] == "proved" and len(assignments) < compiled.choices:
+    if weakest is None:
+        raise NoCaseError
+    if weakest[0] == "proved" and not choices.complete:
         statement = (
-            f"It holds for {len(assignments)} of the {compiled.choices} choices of keys that the "
-            "letters may name; the others were not looked at."
+            f"It holds for {len(choices.claims)} of the {choices.choices} choices of places that "
+            "the letters may name; the others were not looked at."
         )
-        return "supported", _evidence(compiled, "search", statement, {}, len(assignments)), None
+        return "supported", _evidence(compiled, "search", statement, {}, len(choices.claims)), None
     return weakest
 
 
@@ -437,9 +443,7 @@ def _by_draws(compiled: CompiledClaim, deadline: float) -> Decision | None:
         if tightest is None or estimate.gap + estimate.error > tightest[1].gap + tightest[1].error:
             tightest = (at, estimate)
     if tightest is None:
-        raise field_error(
-            ("where",), "leaves no case to look at", expected="ranges with at least one case"
-        )
+        raise NoCaseError
     return _noisy_survivor(compiled, tightest[1], proved, looked_at)
 
 
@@ -562,10 +566,8 @@ def describe(compiled: CompiledClaim, case: Any, outcome: Any) -> Counterexample
     worst = _telling_draw(compiled, outcome)
     left, right = _of(truth.left, worst), _of(truth.right, worst)
     parts = [f"{name} = {_words(value)}" for name, value in symbols.items()]
-    members = ", ".join(f"{name} is key {place}" for name, place in world.indices.items())
     where = "With " + ", ".join(parts) if parts else "Here"
-    if members and compiled.claim.keys is not None:
-        where += f" ({members}, counted from 0)"
+    where += _places_named(compiled)
     gap = float(np.max(truth.gap))
     sides = ""
     if left is not None and right is not None:
@@ -579,6 +581,16 @@ def describe(compiled: CompiledClaim, case: Any, outcome: Any) -> Counterexample
         statement=statement,
         command=_noise_command(compiled, case) or _command(compiled, world, worst),
     )
+
+
+def _places_named(compiled: CompiledClaim) -> str:
+    """Say which keys or places the letters name, where the claim has any that matter."""
+    named = compiled.indices.items()
+    if named and compiled.claim.keys is not None:  # as the commands count them
+        return " (" + ", ".join(f"{a} is key {place}" for a, place in named) + ", counted from 0)"
+    if named and compiled.places is not None:
+        return " (" + ", ".join(f"{a} is place {i + 1}" for a, i in named) + ", counted from 1)"
+    return ""
 
 
 def _telling_draw(compiled: CompiledClaim, outcome: Any) -> int:

@@ -19,9 +19,8 @@ from heedful.claims.compile import CompiledClaim, equations_only
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.language.tree import Call, Compare, Expression, Logic, Unary, walk
 from heedful.claims.proofs import exact_truth, without_value
-from heedful.claims.sheet.claim import field_error
 from heedful.claims.symbols import LARGE, SMALL, Array, Values, array_examples
-from heedful.claims.values import NoValueError, Truth
+from heedful.claims.values import NoMemberError, NoValueError, Truth
 from heedful.claims.worlds import TooFewKeysError, build_world
 from heedful.errors import FormulaError
 
@@ -75,6 +74,18 @@ class Outcome:
     world: World
 
 
+class NoCaseError(FormulaError):
+    """A claim whose ranges leave no case, such as two names for one key."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "where",
+            "leaves no case to look at",
+            expected="ranges with at least one case (enough keys for every name)",
+            field=("where",),
+        )
+
+
 @dataclass
 class Survey:
     """What a search found."""
@@ -114,6 +125,10 @@ def survey_cases(compiled: CompiledClaim, deadline: float) -> Survey:
             eventual, outcome, threshold = eventually(compiled, case)
         except TooFewKeysError:
             continue
+        except NoMemberError:
+            if compiled.places is None:
+                raise
+            continue  # one of many choices of places, and not one that this case has
         except NoValueError as error:
             no_value = error
             if not case.arrays and survey.without_value is None and not compiled.large:
@@ -148,11 +163,7 @@ def survey_cases(compiled: CompiledClaim, deadline: float) -> Survey:
     if not survey.looked_at and no_value is not None:
         raise no_value
     if not survey.looked_at:
-        raise field_error(
-            ("where",),
-            "leaves no case to look at",
-            expected="ranges with at least one case (enough keys for every name)",
-        )
+        raise NoCaseError
     return survey
 
 

@@ -31,6 +31,10 @@ class NoValueError(FormulaError):
     """A formula that has no value for these very numbers, such as 1/x for x = 0."""
 
 
+class NoMemberError(FormulaError):
+    """A member that does not exist, such as the third of two keys."""
+
+
 def refusal(problem: str, expected: str = "", hint: str = "") -> FormulaError:
     """Return the error of a part of a formula; the evaluator says where the part stands."""
     return FormulaError("formula", problem, expected=expected, hint=hint)

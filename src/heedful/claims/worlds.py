@@ -137,8 +137,9 @@ def _with_keys(
         symbols.setdefault("d", scalar(rows.shape[1]))
         return _scaled(compiled, replace(world, symbols=symbols), rows)
     n, d = sizes["n"], sizes["d"]
-    if len(world.indices) > n and not compiled.sequence:
-        raise TooFewKeysError(n, len(world.indices))
+    highest = max(world.indices.values(), default=-1)
+    if highest >= n and not compiled.sequence:
+        raise TooFewKeysError(n, highest + 1)
     if kind in ("unit", "any"):
         return _scaled(compiled, world, constant(arrays["k"]))
     if n > d and not compiled.mean_rows:

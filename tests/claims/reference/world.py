@@ -149,12 +149,14 @@ def letters_of(claim: Claim) -> list[str]:
 
 
 def choices_of_letters(claim: Claim) -> list[dict[str, int]]:
-    """Return every meaning of the letters that counts: all choices of different given keys.
+    """Return every meaning of the letters that counts: all choices of different given places.
 
-    Where keys are not given as rows it does not matter which of them a letter names.
+    Where neither keys, values nor a sequence are given one by one it does not matter which a
+    letter names, unless a place is also named by its number.
     """
     letters = letters_of(claim)
-    rows = next((r for r in (claim.keys, claim.means) if isinstance(r, list | tuple)), None)
+    given = (claim.keys, claim.means, claim.values, claim.sequence)
+    rows = next((r for r in given if isinstance(r, list | tuple) and r), None)
     if rows is None:
         return [{letter: place for place, letter in enumerate(letters)}]
     choices = itertools.permutations(range(len(rows)), len(letters))

@@ -243,6 +243,8 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
 
     def _compare(self, node: Compare) -> bool | None:
         left, right = self.value(node.left), self.value(node.right)
+        if left.entries is right.entries and node.operator != "~":
+            return node.operator in ("=", "<=", ">=")  # one number, however wide its ball is
         if node.operator in ("<", "<="):
             return balls.compare(number(left), number(right), node.operator)
         if node.operator in (">", ">="):

@@ -33,6 +33,7 @@ from heedful.claims.language.tree import (
 from heedful.claims.values import (
     OPERATORS,
     Kind,
+    NoMemberError,
     NoValueError,
     Truth,
     Value,
@@ -157,7 +158,9 @@ class Evaluator(TreeEvaluator[Value]):
         if family.kind == "scalar":
             raise refusal(f"{text!r} is a member of a scalar", "a vector, a matrix or a family")
         if not 0 <= position < family.shape[0]:
-            raise refusal(f"{text!r} does not exist", f"members 1 to {family.shape[0]}")
+            raise NoMemberError(
+                "formula", f"{text!r} does not exist", expected=f"members 1 to {family.shape[0]}"
+            )
         kind: Kind = "scalar" if family.kind in ("vector", "row") else "vector"
         if family.formal and kind == "scalar":
             raise not_linear("an entry")
