@@ -40,6 +40,7 @@ from heedful.claims.language.tree import (
     Unary,
     mentions,
 )
+from heedful.claims.letters import assignments
 from heedful.claims.proofs import NOT_ENCLOSED, PRECISIONS, ball_world, decimal
 from heedful.claims.search import Case, all_cases, vanishing
 from heedful.claims.sheet.claim import Claim
@@ -345,7 +346,7 @@ class _Question:
     def _estimate(self) -> tuple[float, Case | None]:
         """Return the least number (in our direction) with which no case fails, and that case."""
         best, worst, place = -math.inf, None, self.compiled
-        for assigned in self.compiled.assignments():
+        for assigned in assignments(self.compiled).claims:
             for case in self._cases():
                 try:
                     if best > -math.inf and self._gap(assigned, case, best) <= 0:
