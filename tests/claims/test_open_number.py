@@ -119,7 +119,7 @@ def test_the_answer_encloses_the_number_that_mathematics_gives(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_both_ends_of_a_certified_answer_are_verdicts_of_the_judge(name: str) -> None:
+def test_the_judge_does_not_contradict_a_certified_answer(name: str) -> None:
     fields, _ = KNOWN[name]
     verdict = asked(**fields)
     assert verdict.answer is not None
@@ -130,11 +130,28 @@ def test_both_ends_of_a_certified_answer_are_verdicts_of_the_judge(name: str) ->
         Claim(id="claim", expect=(fields["expect"],), find=fields["find"], **rest)
     ).claim
     for number, word in (
-        (verdict.answer.holds_with, "proved"),
-        (verdict.answer.fails_with, "refuted"),
+        (verdict.answer.holds_with, "refuted"),
+        (verdict.answer.fails_with, "proved"),
     ):
         assert number is not None
-        assert judge_claim(with_number(written, Fraction(number))).verdict == word
+        assert judge_claim(with_number(written, Fraction(number))).verdict != word
+
+
+@pytest.mark.parametrize(
+    ("expect", "find", "hold", "fail"),
+    [
+        ("r <= x", "least x", "2", "1.999999"),
+        ("r < x", "least x", "2.000001", "1.999999"),
+        ("r >= x", "greatest x", "1", "1.000001"),
+        ("r > x", "greatest x", "0.999999", "1.000001"),
+    ],
+)
+def test_an_end_that_is_reached_does_only_where_the_relation_allows_it(
+    expect: str, find: str, hold: str, fail: str
+) -> None:
+    answer = asked(expect, find, where={"r": [1, 2]}).answer
+    assert answer is not None
+    assert (answer.holds_with, answer.fails_with) == (hold, fail)
 
 
 @settings(deadline=None, max_examples=8)

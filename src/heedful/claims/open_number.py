@@ -11,19 +11,22 @@ said: a claim that holds with 1 and fails with 2 may hold again with 3.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
-from flint import ctx
+from flint import arb, ctx
 from scipy.optimize import brentq
 
-from heedful.claims import statistics
-from heedful.claims.balls import Ball, LetterRange
+from heedful.claims import balls, statistics
+from heedful.claims.balls import Ball, LetterRange, NotEnclosed, add, negated
 from heedful.claims.compile import CompiledClaim
 from heedful.claims.definedness import sign_of
 from heedful.claims.evaluate.ball import BallEvaluator
@@ -39,21 +42,24 @@ from heedful.claims.language.tree import (
     Name,
     Unary,
     mentions,
+    walk,
 )
 from heedful.claims.letters import assignments
-from heedful.claims.proofs import NOT_ENCLOSED, PRECISIONS, ball_world, decimal
+from heedful.claims.proofs import NOT_ENCLOSED, PRECISIONS, ball_world, decimal, lettered
 from heedful.claims.search import Case, all_cases, vanishing
 from heedful.claims.sheet.claim import Claim
 from heedful.claims.sheet.formulas import ParsedFormula, map_formulas
-from heedful.claims.symbols import Interval, Values
+from heedful.claims.symbols import Array, Interval, Values
 from heedful.claims.verdict import Answer, Evidence, Verdict, Word
-from heedful.claims.worlds import build_world
+from heedful.claims.worlds import TooFewKeysError, build_world
 from heedful.errors import FormulaError
 
 Direction = int | None
 """1: grows, or gets easier, with the open number; -1: falls, or gets harder; 0: neither; None:
 not known."""
 Judge = Callable[[Claim], Verdict]
+End: TypeAlias = Any
+"""One end of an enclosure: a `Fraction`, or an infinity."""
 Finding = tuple[Word, Evidence, Answer]
 """What is said of a claim with an open number: the verdict, its grounds, and the number."""
 
@@ -64,8 +70,17 @@ STEPS = (1e-6, 1e-4, 1e-3, 1e-2, 0.05, 0.3)
 NEAR = 1e-4
 """Relative width from which on an enclosure is not narrowed any further."""
 MOST_HALVINGS = 6
+SHORTEST = 1e-6
+"""The last digit that is written of a number, relative to its size."""
+SHARP = 1e-9
+"""Relative width from which on boxes are not halved any further."""
+MOST_BOXES = 3000
+ENCLOSED_FROM = 1e6
+"""The scale beyond which a large symbol is enclosed for good."""
 MOST_CASES = 400
 """Cases in which the number is estimated."""
+MOST_ENCLOSED = {False: 400, True: 12}
+"""Cases in which the number is enclosed at once, without and with noise."""
 PLAIN_DENOMINATORS = 12
 """Fractions up to this denominator are tried exactly where the estimate is close to one."""
 SCALE = {False: 1e4, True: 1e3}
@@ -118,7 +133,7 @@ class _Question:
         self.judge = judge
         # For the estimate the open number is a symbol like any other.
         self.compiled = replace(compiled, domains={**compiled.domains, self.name: Values((0.0,))})
-        self.words: dict[Fraction, Verdict] = {}
+        self.said: dict[Fraction, tuple[Word, Evidence]] = {}
         self.endless: str | None = None
 
     # ---- from the question to the answer ----
@@ -136,6 +151,9 @@ class _Question:
                 f"The claim gets easier as {self._letter} {'falls' if self.least else 'grows'}, "
                 f'so there is no {self.claim.find}: ask for the "{other} {self.name}".'
             )
+        found = self._enclosed()
+        if found is not None:
+            return self._between(*found)
         estimate, case = self._estimate()
         if estimate == math.inf and case is not None:
             return self._no_number(case)
@@ -150,16 +168,14 @@ class _Question:
         return self._between(hold, fail)
 
     def _between(self, hold: Fraction | None, fail: Fraction | None) -> Finding:
-        proved = hold is not None and self.words[hold].verdict == "proved"
-        refuted = fail is not None and self.words[fail].evidence.method not in UNCERTAIN
+        proved = hold is not None and self.said[hold][0] == "proved"
+        refuted = fail is not None and self.said[fail][1].method not in UNCERTAIN
         low, high = (fail, hold) if self.least else (hold, fail)
         said = self._sentence(hold, fail)
         word: Word = "undecided" if hold is None or fail is None else "supported"
         if proved and refuted:
             word = "proved"
-        methods = [
-            self.words[number].evidence.method for number in (hold, fail) if number is not None
-        ]
+        methods = [self.said[number][1].method for number in (hold, fail) if number is not None]
         numbers = {
             name: float(number)
             for name, number in (("low", low), ("high", high))
@@ -170,7 +186,7 @@ class _Question:
             statement=said,
             steps=tuple(self._grounds(number) for number in (hold, fail) if number is not None),
             numbers=numbers,
-            draws=next((self.words[n].evidence.draws for n in (hold, fail) if n is not None), None)
+            draws=next((self.said[n][1].draws for n in (hold, fail) if n is not None), None)
             if word == "supported"
             else None,
             seed=self.claim.seed if word == "supported" else None,
@@ -193,24 +209,21 @@ class _Question:
         if hold is None:
             assert fail is not None
             return f"It fails with {x} = {_written(fail)}; with which {x} it holds is not known."
-        word = {"proved": "proved"}.get(self.words[hold].verdict, "supported, not proved")
+        word = {"proved": "proved"}.get(self.said[hold][0], "supported, not proved")
         first = f"It holds with {x} = {_written(hold)} ({word})"
         if fail is None:
             side = "smaller" if self.least else "larger"
             return f"{first}; whether it does with a {side} one is not known."
-        certain = self.words[fail].evidence.method not in UNCERTAIN
-        how = "refuted" if certain else f"refuted by {self.words[fail].evidence.method}"
+        certain = self.said[fail][1].method not in UNCERTAIN
+        how = "refuted" if certain else f"refuted by {self.said[fail][1].method}"
         return (
             f"{first} and fails with {x} = {_written(fail)} ({how}): "
             f"the {self.claim.find.partition(' ')[0]} {x} lies between them."  # type: ignore[union-attr]
         )
 
     def _grounds(self, number: Fraction) -> str:
-        verdict = self.words[number]
-        return (
-            f"with {self._letter} = {_written(number)} it is {verdict.verdict}: "
-            f"{verdict.evidence.statement}"
-        )
+        word, evidence = self.said[number]
+        return f"with {self._letter} = {_written(number)} it is {word}: {evidence.statement}"
 
     def _unknown(self, reason: str) -> Finding:
         evidence = Evidence(method="search", statement=reason)
@@ -262,6 +275,43 @@ class _Question:
     def _way(self) -> str:
         return "large" if self.least else "small"
 
+    # ---- enclosed at once ----
+
+    def _enclosed(self) -> tuple[Fraction, Fraction] | None:
+        """Return both numbers from an enclosure in every case there is, where that can be had."""
+        pairs = []
+        choices = assignments(self.compiled)
+        try:
+            for assigned in choices.claims:
+                for case in fixed_cases(assigned, MOST_ENCLOSED[assigned.noisy]):
+                    with suppress(TooFewKeysError):
+                        pairs.append(threshold_in(assigned, case, self.name, self.sign))
+                    if self._late():
+                        return None
+        except (*NOT_ENCLOSED, FormulaError):
+            return None
+        if not pairs or not choices.complete:
+            return None
+        low, high = max(pair[0] for pair in pairs), max(pair[1] for pair in pairs)
+        if not math.isfinite(low) or not math.isfinite(high):
+            return None
+        apart = float((high - low) / ((abs(low) + abs(high)) or 1))
+        step = max(apart / 10, SHORTEST)
+        hold = _rounded(self.sign * high, step, up=self.least)
+        fail = _rounded(self.sign * low, step, up=not self.least)
+        unit = self.sign * Fraction(10) ** -_digits(max(abs(float(low)), abs(float(high))), step)
+        # The number itself does only if no relation is strict; one that fails lies beyond it.
+        hold += unit if hold == self.sign * high and _strict(self.compiled.statement) else 0
+        fail -= unit if fail == self.sign * low else 0
+        method = "certified quadrature" if self.compiled.noisy else "interval arithmetic"
+        words: tuple[tuple[Fraction, Word], ...] = ((hold, "proved"), (fail, "refuted"))
+        for number, word in words:
+            statement = (
+                f"it is enclosed in all {len(pairs)} cases" if len(pairs) > 1 else "enclosed"
+            )
+            self.said[number] = word, Evidence(method=method, statement=statement)
+        return hold, fail
+
     # ---- certified by the judge ----
 
     def _bracket(self, estimate: float) -> tuple[Fraction | None, Fraction | None]:
@@ -302,7 +352,7 @@ class _Question:
         arbitrary = self.claim.keys in ("unit", "any") or not all(
             isinstance(domain, Values | Interval) for domain in self.compiled.domains.values()
         )
-        return self.words[hold].verdict == "proved" or arbitrary
+        return self.said[hold][0] == "proved" or arbitrary
 
     def _narrowed(
         self, hold: Fraction | None, fail: Fraction | None
@@ -318,18 +368,23 @@ class _Question:
                 up=True,
             )
             word = self._ask(number)
-            if word == "refuted":
+            # A nearer number is no gain if less is known of it.
+            if word == "refuted" and self._certain(number) >= self._certain(fail):
                 fail = number
-            elif word == self.words[hold].verdict or word == "proved":
+            elif word in ("proved", self.said[hold][0]):
                 hold = number
             else:
                 break
         return hold, fail
 
-    def _ask(self, number: Fraction) -> str:
-        if number not in self.words:
-            self.words[number] = self.judge(with_number(self.claim, number))
-        return self.words[number].verdict
+    def _certain(self, number: Fraction) -> bool:
+        return self.said[number][1].method not in UNCERTAIN
+
+    def _ask(self, number: Fraction) -> Word:
+        if number not in self.said:
+            verdict = self.judge(with_number(self.claim, number))
+            self.said[number] = verdict.verdict, verdict.evidence
+        return self.said[number][0]
 
     def _late(self) -> bool:
         return time.perf_counter() > self.deadline
@@ -446,6 +501,180 @@ class _Question:
 HOLDS = ("proved", "supported")
 
 
+# ---- the number of one case, enclosed ----
+#
+# In our direction a claim holds in a case with every number from some threshold on. Of `G <= F x`
+# it is G/F, of `… within x` the distance of the sides, of `A and B` the larger one, of `A or B` the
+# smaller. All of it is enclosed in balls, over whole intervals and beyond every scale.
+
+
+def fixed_cases(compiled: CompiledClaim, most: int) -> list[Case]:
+    """Return every case of listed symbols; refuse what is not all cases."""
+    listed = [d for d in compiled.domains.values() if isinstance(d, Values)]
+    ranged = [d for d in compiled.domains.values() if isinstance(d, Interval)]
+    random = [d for d in compiled.domains.values() if isinstance(d, Array) and d.random]
+    finite = all(math.isfinite(d.high - d.low) and not d.integer for d in ranged)
+    large = len(compiled.large)
+    known = len(listed) + len(ranged) + len(random) + large == len(compiled.domains)
+    alone = not (ranged and (large or compiled.noisy)) and not (large and compiled.noisy)
+    count = math.prod(len(d.numbers) for d in listed)
+    if (
+        not known
+        or not finite
+        or not alone
+        or count > most
+        or compiled.claim.keys in ("unit", "any")
+    ):
+        raise NotEnclosed("cases that cannot all be looked at")
+    if compiled.noisy and not compiled.statistical:
+        raise NotEnclosed("a statement about every draw")
+    names = [name for name, d in compiled.domains.items() if isinstance(d, Values)]
+    choices = itertools.product(*(d.numbers for d in listed))
+    return [Case(dict(zip(names, choice, strict=True))) for choice in choices]
+
+
+def threshold_in(compiled: CompiledClaim, case: Case, name: str, sign: int) -> tuple[End, End]:
+    """Enclose the threshold of a case over all of its intervals, or beyond every scale."""
+    ranges = {
+        symbol: (domain.low, domain.high)
+        for symbol, domain in compiled.domains.items()
+        if isinstance(domain, Interval)
+    }
+    with ctx.workprec(PRECISIONS[0]):
+        if ranges:
+            return _over_boxes(compiled, case, ranges, name, sign)
+        if compiled.noisy:
+            evaluator = statistics.over_cells(compiled, case)
+        elif compiled.large:
+            (symbol,) = compiled.large
+            evaluator = BallEvaluator(lettered(compiled, case, symbol, ENCLOSED_FROM, None))
+        else:
+            scalars = {symbol: decimal(value) for symbol, value in case.scalars.items()}
+            evaluator = BallEvaluator(ball_world(compiled, scalars, case.arrays, case.scalars))
+        return _ends(_threshold(compiled.statement, evaluator, name, sign))
+
+
+def _over_boxes(
+    compiled: CompiledClaim,
+    case: Case,
+    ranges: Mapping[str, tuple[float, float]],
+    name: str,
+    sign: int,
+) -> tuple[End, End]:
+    """Enclose the largest threshold over a box by halving the part that may hold it."""
+
+    def on(box: Mapping[str, tuple[float, float]]) -> tuple[End, End]:
+        scalars = {symbol: decimal(value) for symbol, value in case.scalars.items()}
+        scalars |= {symbol: Ball.between(*ends) for symbol, ends in box.items()}
+        if len(box) == 1:
+            ((symbol, (low, high)),) = box.items()
+            if low < high:  # one symbol stays a letter, which keeps it tight
+                scalars[symbol] = Ball.letter(LetterRange.of(low, high))
+        numbers = {n: x for n, x in case.scalars.items() if n not in box}
+        world = ball_world(compiled, scalars, case.arrays, numbers)
+        return _ends(_threshold(compiled.statement, BallEvaluator(world), name, sign))
+
+    best: End = -math.inf
+    waiting: list[tuple[float, int, End, dict[str, tuple[float, float]]]] = []
+    closed: End = -math.inf
+    """The largest upper end of a box that is too narrow to halve."""
+    counted = itertools.count()
+
+    def push(box: dict[str, tuple[float, float]]) -> None:
+        nonlocal best
+        middle = {symbol: ((low + high) / 2,) * 2 for symbol, (low, high) in box.items()}
+        with suppress(*NOT_ENCLOSED):
+            best = max(best, on(middle)[0])
+        try:
+            high = on(box)[1]
+        except NOT_ENCLOSED:
+            high = math.inf
+        if high > best:
+            heapq.heappush(waiting, (-float(high), next(counted), high, box))
+
+    push(dict(ranges))
+    for _ in range(MOST_BOXES):
+        if not waiting:
+            return best, max(best, closed)
+        _, _, high, box = heapq.heappop(waiting)
+        if high <= best or high - best <= SHARP * max(abs(high), abs(best)):
+            return best, max(high, best, closed)
+        widest = max(box, key=lambda symbol: box[symbol][1] - box[symbol][0])
+        low, end = box[widest]
+        middle = (low + end) / 2
+        if not low < middle < end:
+            closed = max(closed, high)
+            continue
+        push({**box, widest: (low, middle)})
+        push({**box, widest: (middle, end)})
+    return best, max([closed, best, *(entry[2] for entry in waiting)])
+
+
+def _threshold(node: Expression, evaluator: BallEvaluator, name: str, sign: int) -> Any:
+    """Enclose from which number on (in our direction) a statement holds."""
+    if name not in mentions(node):
+        truth = evaluator.truth(node)
+        if truth is None:
+            raise NotEnclosed("a part that is not decided")
+        return arb.neg_inf() if truth else arb.pos_inf()
+    match node:
+        case Logic("and" | "or" as operator, left, right):
+            parts = [_threshold(part, evaluator, name, sign) for part in (left, right)]
+            return parts[0].max(parts[1]) if operator == "and" else parts[0].min(parts[1])
+        case Logic("implies", left, right) if name not in mentions(left):
+            truth = evaluator.truth(left)
+            if truth is None:
+                raise NotEnclosed("a condition that is not decided")
+            return _threshold(right, evaluator, name, sign) if truth else arb.neg_inf()
+        case ForAll(indices, condition, body):
+            largest = arb.neg_inf()
+            for inner, sure in evaluator.cases(indices, condition, body):
+                if not sure:
+                    raise NotEnclosed("a condition that is not decided")
+                largest = largest.max(_threshold(body, inner, name, sign))
+            return largest
+        case Compare("~", left, right, Name(text)) if text == name:
+            sides = evaluator.value(left), evaluator.value(right)
+            return sign * balls.distance(add(sides[0], negated(sides[1])), sides[1]).flat()
+        case Compare("<" | "<=" | ">" | ">="):
+            bound = _isolated(node, name)
+            if bound is not None:
+                return sign * balls.number(evaluator.value(bound)).flat()
+    raise NotEnclosed("a number that does not stand alone")
+
+
+def _isolated(node: Compare, name: str) -> Expression | None:
+    """Return what the open number is compared with: of `G <= F x` it is G/F."""
+    left, right = node.left, node.right
+    other, own = (left, right) if name in mentions(right) else (right, left)
+    if name in mentions(other):
+        return None
+    match own:
+        case Name(text) if text == name:
+            return other
+        case Binary("*", factor, Name(text)) | Binary("*", Name(text), factor) if text == name:
+            return Binary("/", other, factor)
+    return None
+
+
+def _ends(threshold: arb) -> tuple[End, End]:
+    """Return both ends of a ball, exactly."""
+    if threshold == arb.neg_inf():
+        return -math.inf, -math.inf
+    if not threshold.is_finite():
+        raise NotEnclosed("a threshold without an end")
+    return _exactly(threshold.lower()), _exactly(threshold.upper())
+
+
+def _exactly(point: arb) -> Fraction:
+    mantissa, exponent = point.mid().man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def _strict(statement: Expression) -> bool:
+    return any(isinstance(node, Compare) and node.operator in "<>" for node in walk(statement))
+
+
 # ---- in which direction a claim gets easier ----
 
 
@@ -541,14 +770,19 @@ def _turned(direction: Direction) -> Direction:
 # ---- numbers as they are written ----
 
 
-def _rounded(value: float, step: float, *, up: bool) -> Fraction:
+def _rounded(value: float | Fraction, step: float, *, up: bool) -> Fraction:
     """Return a number near a value with no more digits than a relative step is worth."""
     if value == 0:
         return Fraction(0)
-    digits = max(1, -math.floor(math.log10(step))) - math.floor(math.log10(abs(value)))
-    scale = Fraction(10) ** digits
+    scale = Fraction(10) ** _digits(float(value), step)
     exact = Fraction(value) * scale
     return Fraction(math.ceil(exact) if up else math.floor(exact)) / scale
+
+
+def _digits(value: float, step: float) -> int:
+    """Return how many decimals a number of this size has if a relative step is its last."""
+    size = abs(value) or 1.0
+    return max(1, -math.floor(math.log10(step))) - math.floor(math.log10(size))
 
 
 def _written(number: Fraction) -> str:

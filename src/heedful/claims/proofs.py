@@ -176,7 +176,7 @@ def limit_weights(compiled: CompiledClaim, case: Case) -> list[float] | None:
     """Return the coefficients of c on the values as the large symbol grows without bound."""
     with ctx.workprec(PRECISIONS[0]), suppress(*NOT_ENCLOSED):
         (symbol,) = compiled.large
-        output = _lettered(compiled, case, symbol, 1e6, None).symbols.get("c")
+        output = lettered(compiled, case, symbol, 1e6, None).symbols.get("c")
         if output is None or not output.formal:
             return None
         return [float(entry.flat().mid()) for entry in output.entries]
@@ -304,7 +304,7 @@ def _with_sequence(compiled: CompiledClaim, world: BallWorld) -> BallWorld:
     return replace(world, families=families)
 
 
-def _lettered(
+def lettered(
     compiled: CompiledClaim, case: Case, symbol: str, low: float, high: float | None
 ) -> BallWorld:
     """Return the world in which one symbol stays a letter that runs over a span."""
@@ -317,7 +317,7 @@ def _lettered(
 def _along(
     compiled: CompiledClaim, case: Case, symbol: str, low: float, high: float | None
 ) -> bool | None:
-    return BallEvaluator(_lettered(compiled, case, symbol, low, high)).truth(compiled.statement)
+    return BallEvaluator(lettered(compiled, case, symbol, low, high)).truth(compiled.statement)
 
 
 # ---- how large is large: the bound β₀ from which a claim holds, and its formula ----

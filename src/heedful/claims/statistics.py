@@ -185,16 +185,20 @@ def enclosed(problem: CompiledClaim, case: Case) -> bool | None:
     for count in CELLS:
         with ctx.workprec(PRECISIONS[0]):
             try:
-                # Outside a statistic only what is not random has a value: no cell stands for all.
-                fixed = {n: Enclosure(decimal(x), "scalar") for n, x in case.scalars.items()}
-                world = BallWorld(symbols=fixed, tolerance=float(problem.claim.tolerance))
-                evaluator = BallEvaluator(world, _Cells(problem, case, count))
-                answer = evaluator.truth(problem.statement)
+                answer = over_cells(problem, case, count).truth(problem.statement)
             except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
                 return None
         if answer is not None:
             return answer
     return None
+
+
+def over_cells(problem: CompiledClaim, case: Case, count: int = CELLS[-1]) -> BallEvaluator:
+    """Return the evaluator that encloses statistics of one noisy direction, cell by cell."""
+    # Outside a statistic only what is not random has a value: no cell stands for all.
+    fixed = {n: Enclosure(decimal(x), "scalar") for n, x in case.scalars.items()}
+    world = BallWorld(symbols=fixed, tolerance=float(problem.claim.tolerance))
+    return BallEvaluator(world, _Cells(problem, case, count))
 
 
 class _Cells:

@@ -16,8 +16,10 @@ from xml.etree import ElementTree
 from heedful.claims.checker import CheckReport
 from heedful.claims.language import with_letters
 from heedful.claims.verdict import Verdict
-from heedful.views.formatting import at_least, at_most
+from heedful.views.formatting import number
 
+DIGITS = 12
+"""Significant figures of the ends of an answer: all that they have."""
 COLUMNS = ("sheet", "id", "says", "verdict", "number", "repair", "seconds")
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -110,24 +112,19 @@ def decisive(verdict: Verdict) -> str:
 
 
 def answer_text(verdict: Verdict) -> str:
-    """Return the number that a claim asked for, as briefly as its enclosure allows.
-
-    Both ends are rounded outwards, so that what is shown still encloses the number.
-    """
+    """Return the number that a claim asked for, between its ends."""
     answer = verdict.answer
     assert answer is not None
     name = with_letters(answer.asks.partition(" ")[2])
     low, high = answer.low, answer.high
     if low is None and high is None:
         return {"proved": "every number", "refuted": "no number"}.get(verdict.verdict, "")
+    # Both ends were rounded outwards when they were certified; another rounding could pass them.
     if low is None:
-        return f"{name} ≤ {at_most(high)}"
+        return f"{name} ≤ {number(high, DIGITS)}"
     if high is None:
-        return f"{name} ≥ {at_least(low)}"
-    size = max(abs(low), abs(high)) or 1.0
-    apart = (high - low) / size
-    digits = min(8, max(3, 1 - math.floor(math.log10(apart)))) if apart > 0 else 8
-    return f"{at_least(low, digits)} ≤ {name} ≤ {at_most(high, digits)}"
+        return f"{name} ≥ {number(low, DIGITS)}"
+    return f"{number(low, DIGITS)} ≤ {name} ≤ {number(high, DIGITS)}"
 
 
 def looked_at(verdict: Verdict) -> str:
