@@ -27,12 +27,12 @@ import torch
 import training_peers
 import transformers
 
-from heedful.machine import examine
+from heedful.machine import examine, peak_flops
 from heedful.model import DecoderConfig, flops_per_token, preset
 from heedful.model.config import Dropout
 from heedful.training import Compute, Schedule, TrainingConfig
 from heedful.training.distributed import SingleProcess
-from heedful.training.engine import Choice, peak_flops
+from heedful.training.engine import Choice
 from heedful.training.session import Session
 from heedful.views.blocks import table
 from heedful.views.terminal import print_blocks

@@ -19,9 +19,18 @@ checkers see stands in `__init__.pyi`.
 
 from __future__ import annotations
 
+import os as _os
 from importlib import import_module as _import_module
 
 __version__ = "0.1.0"
+
+# Threads of torch wait for one another after every operation, by default spinning for up to 8 ms
+# (GNU's OpenMP) or 200 ms (LLVM's). Where another program has one of the cores, that costs three
+# to seven times the work. They spin for about 0.05 ms here, which is enough for a quiet machine,
+# and then sleep. OpenMP reads this once, when it is loaded: it must stand here, before torch.
+if "OMP_WAIT_POLICY" not in _os.environ:
+    _os.environ.setdefault("GOMP_SPINCOUNT", "2000")
+    _os.environ.setdefault("KMP_BLOCKTIME", "1")
 
 _HOMES = {
     "heedful.api": (

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -12,11 +15,12 @@ from hypothesis import strategies as st
 from small_training import Numbers, small_config
 from torch.nn import functional
 
+from heedful.machine import peak_flops
 from heedful.model import Decoder, flops_per_token
 from heedful.model.config import Dropout
 from heedful.training import Compute
 from heedful.training.distributed import SingleProcess
-from heedful.training.engine import Choice, Lanes, Single, choose, peak_flops
+from heedful.training.engine import Choice, Lanes, Single, choose
 from heedful.training.feed import Rows, rows_of
 from heedful.training.loss import Objective
 from heedful.training.randomness import Stream, StreamAttention, StreamDropout, draw_from, keeping
@@ -242,15 +246,52 @@ class Clock:
 
 def test_the_fastest_way_is_chosen_by_measuring() -> None:
     clock = Clock(float321=1.0, float322=0.8, bfloat162=0.7, compiled=2.0)
-    trial = choose(Compute(), 1_000, 2, clock)
+    trial = choose(Compute(), 1_000, 2, clock, gain=lambda: 2.0)
     assert trial.chosen == Choice(precision="bfloat16", lanes=2, compiled=False)
     assert clock.asked == ["float321", "float322", "bfloat162", "compiled"]
     assert len(trial.seconds) == 4
 
 
+def test_bfloat16_is_not_even_tried_where_its_products_are_slow() -> None:
+    clock = Clock(float321=1.0, float322=0.8, compiled=2.0)
+    trial = choose(Compute(), 1_000, 2, clock, gain=lambda: 0.3)
+    assert trial.chosen == Choice(precision="float32", lanes=2, compiled=False)
+    assert "bfloat16" not in " ".join(clock.asked)
+
+
+def test_a_processor_without_bfloat16_trains_in_float32() -> None:
+    # oneDNN can be told not to use what the processor has; it reads that when torch is loaded.
+    code = (
+        "from heedful.machine import bfloat16_gain, measured_speed\n"
+        "from heedful.training.config import Compute\n"
+        "from heedful.training.engine import choose\n"
+        "trial = choose(Compute(), 1_000, 1, lambda way: 1e-6)\n"
+        "print(trial.chosen.precision, list(trial.seconds), bfloat16_gain() < 1)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["float32", "['float32,", "1", "lane']", "True"]
+
+
+def test_threads_do_not_spin_unless_somebody_wants_them_to() -> None:
+    code = "import os, heedful; print(os.environ.get('GOMP_SPINCOUNT'))"
+    for wanted, found in (({}, "2000"), ({"GOMP_SPINCOUNT": "7"}, "7")):
+        names = ("GOMP_SPINCOUNT", "KMP_BLOCKTIME", "OMP_WAIT_POLICY")
+        clean = {name: value for name, value in os.environ.items() if name not in names}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=clean | wanted, capture_output=True, text=True
+        )
+        assert done.stdout.strip() == found
+
+
 def test_a_gain_within_noise_changes_nothing() -> None:
     clock = Clock(float321=1.0, float322=0.98, bfloat161=0.99, compiled=0.975)
-    trial = choose(Compute(), 1_000, 2, clock)
+    trial = choose(Compute(), 1_000, 2, clock, gain=lambda: 2.0)
     assert trial.chosen == Choice(precision="float32", lanes=1, compiled=False)
 
 
@@ -262,7 +303,7 @@ def test_what_the_config_decides_is_not_measured() -> None:
     assert (short.chosen.lanes, short.chosen.precision) == (1, "float32")
     assert clock.asked == []
     clock = Clock(float321=0.001, float322=0.0005, bfloat162=0.01)
-    assert choose(Compute(), 1_000, 2, clock).chosen.lanes == 2
+    assert choose(Compute(), 1_000, 2, clock, gain=lambda: 2.0).chosen.lanes == 2
     assert "compiled" not in clock.asked  # one second of training: not worth half a minute
     compiled = choose(Compute(compile=True, lanes=8, precision="float32"), 10, 2, clock)
     assert (compiled.chosen.compiled, compiled.chosen.lanes) == (True, 1)

@@ -15,7 +15,6 @@ keeps to it.
 from __future__ import annotations
 
 import copy
-import functools
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.errors import InputError
+from heedful.machine import CLEARLY_FASTER, bfloat16_gain
 from heedful.records import Record
 from heedful.training.config import Compute
 from heedful.training.feed import Rows
@@ -249,9 +249,6 @@ WORTH_MEASURING = 300
 WORTH_COMPILING = 600.0
 """Seconds of training below which not even trying the compiler, half a minute, pays."""
 TIMED = 3
-PEAK_SIZE, PEAK_TIMED = 512, 12
-"""Of the products that tell what the machine can reach, and how many are timed. A few
-milliseconds each: on a busy machine, a longer one is always interrupted."""
 CLEARLY = 0.97
 """Another way is taken only where it needs less than this share of the time."""
 
@@ -287,9 +284,19 @@ Measure = Callable[[Choice], float]
 
 
 def choose(
-    compute: Compute, steps: int, cores: int, measure: Measure, *, lanes_possible: bool = True
+    compute: Compute,
+    steps: int,
+    cores: int,
+    measure: Measure,
+    *,
+    lanes_possible: bool = True,
+    gain: Callable[[], float] = bfloat16_gain,
 ) -> Trial:
-    """Choose by measuring what the config leaves open."""
+    """Choose by measuring what the config leaves open.
+
+    `gain` tells how much faster products in bfloat16 are. On a processor without them a single
+    step in bfloat16 takes as long as many in float32, so that it is not even tried.
+    """
     first = Choice(
         precision="float32" if compute.precision == "auto" else compute.precision,
         lanes=1 if compute.lanes == "auto" else compute.lanes,
@@ -313,7 +320,7 @@ def choose(
 
     if compute.lanes == "auto" and lanes_possible and not first.compiled and cores > 1:
         consider(Choice(precision=first.precision, lanes=cores, compiled=False))
-    if compute.precision == "auto":
+    if compute.precision == "auto" and gain() >= CLEARLY_FASTER:
         consider(Choice(precision="bfloat16", lanes=best().lanes, compiled=first.compiled))
     worth = seconds[best()] * steps >= WORTH_COMPILING
     if compute.compile == "auto" and worth:
@@ -335,29 +342,3 @@ def median_seconds(gradients: Callable[[Sequence[Rows], int], float], batch: Row
         gradients([batch], count)
         taken.append(time.perf_counter() - start)
     return statistics.median(taken)
-
-
-@functools.cache
-def peak_flops(precision: str, threads: int, device: str = "cpu") -> float:
-    """Return the operations a second of large matrix products: what can be reached.
-
-    In the precision and with the threads of the training, on its device: a share of what another
-    precision reaches would say nothing. The best of several is taken, since other work can hold
-    up some of them. Once for each process.
-    """
-    kind = torch.float32 if precision == "float32" else torch.bfloat16
-    a, b = (torch.ones(PEAK_SIZE, PEAK_SIZE, dtype=kind, device=device) for _ in range(2))
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        taken = [_seconds_of(a, b) for _ in range(PEAK_TIMED + 1)]
-    finally:
-        torch.set_num_threads(before)
-    return 2.0 * PEAK_SIZE**3 / min(taken[1:])
-
-
-def _seconds_of(a: Tensor, b: Tensor) -> float:
-    begun = time.perf_counter()
-    product = a @ b
-    float(product[0, 0])  # waits for a GPU
-    return time.perf_counter() - begun

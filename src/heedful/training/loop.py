@@ -25,11 +25,12 @@ import torch
 
 from heedful.errors import HeedfulError, InputError, RunError
 from heedful.files import remove_unfinished
+from heedful.machine import peak_flops
 from heedful.model import parameter_count
 from heedful.training import checkpoint
 from heedful.training.config import TrainingConfig
 from heedful.training.distributed import SingleProcess, Strategy, join
-from heedful.training.engine import Choice, Trial, choose, peak_flops
+from heedful.training.engine import Choice, Trial, choose
 from heedful.training.feed import Feed, check_feed
 from heedful.training.folder import (
     CONFIG,

@@ -23,7 +23,7 @@ else:  # these records live beside torch, without which the views must work
     Difference = RunComparison = RunList = TrainingResult = Record
 
 
-from heedful.machine import Installation
+from heedful.machine import BUSY, Installation, Speed
 from heedful.views.blocks import Span
 
 
@@ -280,6 +280,20 @@ def _shortened(text: str, most: int = 80) -> str:
     return line if len(line) <= most else "… " + line[-most:]
 
 
+def _speed_blocks(speed: Speed) -> Iterator[Block]:
+    busy = speed.load is not None and speed.load > BUSY
+    yield facts(
+        "Speed" + (f", while other programs ran (load {speed.load:.1f})" if busy else ""),
+        (
+            "matrix products",
+            f"{speed.float32_gflops:.0f} · 10⁹ operations/s in float32, "
+            f"{speed.bfloat16_gflops:.0f} in bfloat16 ({speed.threads} threads)",
+        ),
+        ("memory", f"{speed.read_gb:.0f} GB/s read, {speed.read_gb_one_thread:.0f} by one thread"),
+        ("training", f"{speed.precision}: {speed.reason}"),
+    )
+
+
 def installation_blocks(record: Installation) -> Iterator[Block]:
     """Yield what `heed doctor` prints."""
     limits = [f"{name}={value}" for name, value in record.threads.items() if value]
@@ -293,6 +307,8 @@ def installation_blocks(record: Installation) -> Iterator[Block]:
         None if record.memory_gb is None else ("memory", f"{record.memory_gb} GB"),
         ("threads", ", ".join(limits) or "not limited by the environment"),
     )
+    if record.speed is not None:
+        yield from _speed_blocks(record.speed)
     core = table("Core", "package", "version", left=(0, 1))
     for name, version in record.core.items():
         core.row(name, version or Span("missing", "bad"))
