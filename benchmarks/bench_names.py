@@ -1,0 +1,59 @@
+"""Are the names that `heed study heads` gives true? Decoders built by construction know.
+
+    python benchmarks/bench_names.py
+
+Ten models of the GPT-2 shape and ten of the Llama shape, each with fourteen heads whose roles
+were built in (`heedful.studies.heads.constructed`), as they are and with noise on every weight.
+Noise is relative to a matrix's largest column; a head with much noise may no longer do what it was
+built for, so that recall falls for a good reason, and precision is what counts.
+
+Prints a table and one JSON line; stores benchmarks/results/names.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from heedful.stats import percent
+from heedful.studies.heads.constructed import construct, score_names
+from heedful.views.blocks import table
+from heedful.views.terminal import print_blocks
+
+RESULTS = Path(__file__).parent / "results" / "names.json"
+NOISE = (0.0, 0.1, 0.2, 0.3)
+MODELS = 10
+
+
+def main() -> None:
+    """Score, print and store."""
+    scores: dict[str, Any] = {}
+    for noise in NOISE:
+        models = [construct(s, n, noise=noise) for s in ("gpt2", "llama") for n in range(MODELS)]
+        scored = score_names(models)
+        scores[f"{noise:g}"] = [one.to_dict() for one in scored]
+        shown = table(f"noise {noise:g}", "name", "built", "given", "right", "precision", "recall")
+        for one in scored:
+            counts = (str(one.built), str(one.given), str(one.right))
+            rates = (one.precision, one.recall)
+            said = ("–" if not (b - a < 1) else f"{percent(x)} ({percent(a)} to {percent(b)})"
+                    for x, a, b in rates)  # fmt: skip
+            shown.row(one.name, *counts, *said)
+        print_blocks([shown])
+    record = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": platform.processor() or platform.machine(),
+        "load": os.getloadavg()[0],
+        "models": 2 * MODELS,
+        "noise": scores,
+    }
+    print(json.dumps(record))
+    RESULTS.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,273 @@
+"""Decoders whose heads do what we built them to do: the truth that names of heads are held to.
+
+A stream holds, side by side, the code of its token, the code of its position (learned positions)
+or a constant (rotary), and room for the token before. All codes are orthonormal, in a random basis
+without a mean, so that the norm of a layer only scales them. Each head then matches codes:
+
+    previous    position t − 1            self    position t          first    position 0
+    duplicate   the token's code, and not the own position
+    induction   the token's code with that of the token before, which the layer below wrote
+    averages    the positions t − 1 to t − 4      diffuse    nothing      copies    position t − 3
+
+With rotary positions the first pairs of a head tell distances, Σ cos θᵢ(t − s − Δ), and the last
+ones, which hardly rotate over a short text, hold the codes of tokens. Noise on all weights makes
+heads less sure of what they do.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from heedful.model import Decoder, DecoderConfig
+from heedful.model.config import Attention, FeedForward, Norm
+from heedful.model.decoder import TransformerBlock
+from heedful.positions.schemes import Learned, Rotary
+from heedful.records import Record
+from heedful.stats import wilson
+from heedful.studies.heads.behaviour import Watch, watch_repeats
+from heedful.studies.heads.sample import Row, Sample
+
+Shape = Literal["gpt2", "llama"]
+TOKENS, LENGTH = 16, 48
+"""Size of the vocabulary (id 0 begins a text) and of the texts."""
+HEAD_WIDTH = 64
+PAIRS = HEAD_WIDTH // 2
+DISTANCE_PAIRS = 6
+"""Rotary pairs that tell distances; with `BASE` their angles are 1 down to 0.06."""
+BASE = 1e8
+SHARPNESS = 24.0
+"""Difference of logits between the key that is meant and the others."""
+ROLES = ("previous", "self", "first", "duplicate", "induction", "averages", "diffuse", "copies")
+DISTANCES = {"previous": (1,), "self": (0,), "copies": (3,), "averages": (1, 2, 3, 4)}
+"""How far back heads look that look at places."""
+LAYERS = (
+    ("previous", "first", "averages", "diffuse", "duplicate", "self", "copies"),
+    ("induction", "diffuse", "previous", "duplicate", "first", "averages", "copies"),
+)
+"""The role of each head; a model gets them in an order of its own within a layer."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConstructedModel:
+    """A decoder and what its heads were built to do."""
+
+    shape: Shape
+    decoder: Decoder
+    roles: tuple[tuple[str, ...], ...]
+    """Layer by layer."""
+
+
+def construct(shape: Shape, seed: int, *, noise: float = 0.0) -> ConstructedModel:
+    """Build a decoder; `noise` is the standard deviation of what is added to every weight,
+    relative to the largest column of its matrix."""
+    random = np.random.default_rng(seed)
+    # The induction head reads what the first previous-token head of layer 0 wrote.
+    roles = tuple(tuple(random.permutation(layer).tolist()) for layer in LAYERS)
+    features = _Features(shape, random)
+    decoder = Decoder(_config(shape, features.width), seed=seed).double().eval()
+    with torch.no_grad():
+        _write_embeddings(decoder, features)
+        for block, names in zip(decoder.blocks, roles, strict=True):
+            assert isinstance(block, TransformerBlock)
+            _write_heads(block, names, features)
+        generator = torch.Generator().manual_seed(seed)
+        for name, parameter in decoder.named_parameters():
+            if parameter.ndim == 2 and noise > 0 and "feed_forward" not in name:
+                size = float(parameter.norm(dim=0).max()) / math.sqrt(len(parameter))
+                drawn = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
+                parameter.add_(drawn, alpha=noise * size)
+    return ConstructedModel(shape=shape, decoder=decoder, roles=roles)
+
+
+class _Features:
+    """Where each code lies in the stream: columns of a random orthogonal basis without a mean."""
+
+    def __init__(self, shape: Shape, random: np.random.Generator) -> None:
+        self.places = LENGTH if shape == "gpt2" else 1
+        count = 2 * TOKENS + self.places
+        self.width = count + 1 + (count + 1) % 2
+        drawn = random.standard_normal((self.width, self.width))
+        drawn[:, 0] = 1.0  # the mean of every stream is 0: a LayerNorm only scales it
+        basis = torch.tensor(np.linalg.qr(drawn)[0])
+        self.token = basis[:, 1 : 1 + TOKENS]
+        self.before = basis[:, 1 + TOKENS : 1 + 2 * TOKENS]
+        self.place = basis[:, 1 + 2 * TOKENS : 1 + count]
+        # Norms of a stream: √2 (token and place), so a norm multiplies it by √(width / 2).
+        self.gain = math.sqrt(self.width / 2)
+
+
+def _config(shape: Shape, width: int) -> DecoderConfig:
+    heads = len(LAYERS[0])
+    return DecoderConfig(
+        vocabulary=TOKENS,
+        context=2 * LENGTH,
+        width=width,
+        layers=len(LAYERS),
+        attention=Attention(heads=heads, head_width=HEAD_WIDTH),
+        feed_forward=FeedForward(activation="relu", width=8),
+        norm=Norm(kind="layer" if shape == "gpt2" else "rms"),
+        positions=Learned() if shape == "gpt2" else Rotary(base=BASE),
+    )
+
+
+def _write_embeddings(decoder: Decoder, features: _Features) -> None:
+    decoder.embedding.weight.copy_(features.token.T)
+    if decoder.positions is None:
+        decoder.embedding.weight.add_(features.place.T)
+    else:
+        decoder.positions.weight.zero_()
+        decoder.positions.weight[:LENGTH] = features.place.T
+        decoder.positions.weight[LENGTH:] = features.place.T
+
+
+def _write_heads(block: TransformerBlock, roles: tuple[str, ...], features: _Features) -> None:
+    attention = block.attention
+    heads = attention.heads
+    parts = attention.qkv.weight.view(3, heads, HEAD_WIDTH, -1)
+    output = attention.output.weight.view(-1, heads, HEAD_WIDTH)
+    parts.zero_()
+    output.zero_()
+    for parameter in block.feed_forward.parameters():
+        parameter.zero_()
+    scale = math.sqrt(SHARPNESS * math.sqrt(HEAD_WIDTH)) / features.gain
+    rotary = features.places == 1
+    for head, role in enumerate(roles):
+        match = _rotary_match if rotary else _learned_match
+        query, key = match(role, features)
+        parts[0, head], parts[1, head] = scale * query, scale * key
+        if role == "previous" and attention.layer == 0:
+            parts[2, head, :TOKENS] = features.token.T / features.gain
+            output[:, head, :TOKENS] = features.before
+
+
+def _learned_match(role: str, features: _Features) -> tuple[Tensor, Tensor]:
+    """Return what queries and keys pick from the stream, with positions as codes."""
+    query, key = torch.zeros(2, HEAD_WIDTH, features.width, dtype=torch.float64)
+    place, token = slice(0, LENGTH), slice(LENGTH, LENGTH + TOKENS)
+    distances = {"previous": (1,), "self": (0,), "copies": (3,), "averages": (1, 2, 3, 4)}.get(
+        role, ()
+    )
+    if role != "diffuse":
+        key[place] = features.place.T
+    for distance in distances:
+        query[: LENGTH - distance] += features.place.T[distance:]
+    if role == "first":
+        query[0] = features.place.sum(dim=1)
+    if role == "duplicate":
+        query[place] = -features.place.T
+    if role in ("duplicate", "induction"):
+        query[token] = features.token.T
+        key[token] = (features.token if role == "duplicate" else features.before).T
+    return query, key
+
+
+def _rotary_match(role: str, features: _Features) -> tuple[Tensor, Tensor]:
+    """Return the same with distances told by rotations."""
+    query, key = torch.zeros(2, HEAD_WIDTH, features.width, dtype=torch.float64)
+    angles = BASE ** -(torch.arange(DISTANCE_PAIRS, dtype=torch.float64) / PAIRS)
+    constant = features.place[:, 0]
+    # Σ cos θᵢ(t − s − Δ) over the pairs; two neighbours differ by half a unit at most.
+    size = 2.5 / math.sqrt(DISTANCE_PAIRS)
+    shift = {"previous": 1.0, "self": 0.0, "copies": 3.0, "averages": 2.5, "duplicate": 0.0}.get(
+        role
+    )
+    if shift is not None:
+        sign = -1.0 if role == "duplicate" else 1.0
+        strength = size * (0.5 if role == "averages" else 1.0)
+        for pair, angle in enumerate(angles):
+            query[2 * pair] = sign * strength * constant
+            key[2 * pair] = strength * math.cos(shift * float(angle)) * constant
+            key[2 * pair + 1] = strength * math.sin(shift * float(angle)) * constant
+    token = slice(HEAD_WIDTH - TOKENS, HEAD_WIDTH)
+    if role in ("duplicate", "induction"):
+        query[token] = 1.5 * features.token.T
+        key[token] = 1.5 * (features.token if role == "duplicate" else features.before).T
+    if role == "first":
+        query[-1] = constant
+        key[-1] = features.token[:, 0]
+    return query, key
+
+
+# Names against the truth
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NameScore(Record):
+    """How often a name is right, and how often it is found."""
+
+    name: str
+    given: int
+    """Heads that were given the name."""
+    built: int
+    """Heads that were built for it."""
+    right: int
+    """Both."""
+
+    @property
+    def precision(self) -> tuple[float, float, float]:
+        """Share of the names given that are right, with Wilson's interval."""
+        return (
+            self.right / self.given if self.given else math.nan,
+            *wilson(self.right, self.given),
+        )
+
+    @property
+    def recall(self) -> tuple[float, float, float]:
+        """Share of the heads built that are found, with Wilson's interval."""
+        return (
+            self.right / self.built if self.built else math.nan,
+            *wilson(self.right, self.built),
+        )
+
+
+def _share(right: int, of: int) -> tuple[float, float, float]:
+    return (right / of if of else math.nan, *wilson(right, of))
+
+
+def score_names(models: list[ConstructedModel], *, seed: int = 0) -> tuple[NameScore, ...]:
+    """Name every head of some models as `heed study heads` does, and count against the truth."""
+    pairs: list[tuple[str, str]] = []
+    for number, model in enumerate(models):
+        names = _names(model, seed + number)
+        pairs += [
+            (role, names[layer][head])
+            for layer, roles in enumerate(model.roles)
+            for head, role in enumerate(roles)
+        ]
+    known = sorted({name for pair in pairs for name in pair}, key=lambda name: _order(name))
+    return tuple(
+        NameScore(
+            name=name,
+            given=sum(found == name for _, found in pairs),
+            built=sum(role == name for role, _ in pairs),
+            right=sum(role == found == name for role, found in pairs),
+        )
+        for name in known
+    )
+
+
+def _order(name: str) -> tuple[int, str]:
+    return (ROLES.index(name) if name in ROLES else len(ROLES), name)
+
+
+def _names(model: ConstructedModel, seed: int) -> list[list[str]]:
+    random = np.random.default_rng(seed)
+    rows = tuple(
+        Row(tokens=(0, *(int(one) for one in random.integers(1, TOKENS, LENGTH - 1))))
+        for _ in range(4)
+    )
+    watch = Watch(model.decoder)
+    with torch.no_grad():
+        for row in rows:
+            model.decoder.visit(row.tensor(), partial(watch.see, row=row))
+    watch_repeats(model.decoder, Sample(name="random tokens", rows=rows), watch, seed)
+    heads = watch.behaviour().heads
+    count = model.decoder.config.attention.heads
+    return [[head.label for head in heads[i : i + count]] for i in range(0, len(heads), count)]
