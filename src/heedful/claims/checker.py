@@ -25,7 +25,7 @@ from typing import Any
 from heedful.claims.judge import judge_claim
 from heedful.claims.language import show
 from heedful.claims.sheet.claim import Claim
-from heedful.claims.sheet.formulas import ParsedFormula, map_formulas
+from heedful.claims.sheet.formulas import ParsedFormula, map_formulas, reading
 from heedful.claims.sheet.reader import Sheet, catalog, find_sheets
 from heedful.claims.sheet.writing import setting_text
 from heedful.claims.symbols import Domain, Interval, Large, Small, Values, domain_of
@@ -395,7 +395,7 @@ def _undecided(task: Task, method: str, statement: str, seconds: float) -> Verdi
         sheet=task.sheet,
         id=task.claim.id,
         says=task.claim.says,
-        expects="; ".join(task.claim.expect),
+        expects="; ".join(map(reading, task.claim.expect)),
         verdict="undecided",
         evidence=Evidence(method=method, statement=statement),
         seconds=seconds,

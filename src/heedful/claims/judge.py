@@ -54,6 +54,7 @@ from heedful.claims.search import (
     vanishing,
 )
 from heedful.claims.sheet.claim import Claim, field_text
+from heedful.claims.sheet.formulas import reading
 from heedful.claims.symbols import Array, Interval, Values
 from heedful.claims.values import ROUNDING, Value
 from heedful.claims.verdict import Answer, Counterexample, Decision, Evidence, Verdict
@@ -90,7 +91,7 @@ def judge_claim(
         sheet=sheet,
         id=claim.id,
         says=claim.says,
-        expects=" and ".join(claim.expect),
+        expects=" and ".join(map(reading, claim.expect)),
         verdict=word,
         evidence=evidence,
         counterexample=counterexample,

@@ -13,6 +13,7 @@ from heedful import __version__
 from heedful.claims.checker import WORDS, CheckReport, Explanation, SheetSummary
 from heedful.claims.language import with_letters
 from heedful.claims.sheet import setting_text, toml_lines
+from heedful.claims.sheet.formulas import reading
 from heedful.claims.verdict import KINDS, Counterexample, Verdict
 from heedful.views.blocks import (
     Block,
@@ -102,6 +103,8 @@ def explanation_blocks(record: Explanation) -> Iterator[Block]:
     yield from _line("", claim.says)
     for formula in claim.expect:
         yield from _line("expects", formula)
+        if reading(formula) != formula:
+            yield from _line("read as", reading(formula))
     yield from _line("find", claim.find or "")
     setting = setting_text(claim)
     if setting:

@@ -40,10 +40,10 @@ _TEX_SIGNS = {
     **{"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "~": r"\approx"},
     **{"<": "<", ">": ">", "=": "="},
 }
-_TEX_WORDS = {"and": r"\;\text{and}\;", "or": r"\;\text{or}\;", "implies": r"\implies "}
+_TEX_WORDS = {"and": r"\;\text{and}\;", "or": r"\;\text{or}\;", "implies": r"\implies"}
+_PREFIXES = ("sum", "prod", "max", "min")
+_BARS = {"norm": r"\|", "abs": "|"}
 _GREEK_NAMES = frozenset(GREEK.values())
-# How tightly TeX binds, so that brackets stand only where they are needed.
-_CLAUSE, _LOGIC, _RELATION, _SUM, _PRODUCT, _POWER, _ATOM = range(7)
 _LEVELS = {
     "+": Precedence.SUM,
     "-": Precedence.SUM,
@@ -274,107 +274,195 @@ def _scientific(digits: str, point: int) -> str:
 
 
 def tex(tree: Expression) -> str:
-    r"""Return a formula as TeX.
+    r"""Return a formula as TeX that is read as the same tree again.
 
     >>> from heedful.claims.language.parser import parse
     >>> print(tex(parse("norm(c - (v_a + v_b)/2) <= 0.1")))
     \left\|c - \frac{v_{a} + v_{b}}{2}\right\| \le 0.1
     """
-    return _tex(tree)[0]
+    return _TexPrinter(letters=True).at(tree, Precedence.CLAUSE)
 
 
-def _tex_at(node: Expression, least: int) -> str:
-    text, level = _tex(node)
-    return text if level >= least else rf"\left({text}\right)"
+class _TexPrinter(_Printer):
+    """The same brackets as in text, other signs; a sum stands before its body."""
+
+    def at(self, node: Expression, least: Precedence) -> str:
+        text, level = self.text(node)
+        return text if level >= least else rf"\left({text}\right)"
+
+    def text(self, node: Expression) -> tuple[str, Precedence]:
+        match node:
+            case Number(value):
+                return _tex_number(value)
+            case Entry(base, indices):
+                inside = ", ".join(self.at(index, Precedence.SUM) for index in indices)
+                below = self.at(base, Precedence.ATOM)
+                # TeX refuses a second subscript beside the first.
+                below = f"{{{below}}}" if below.endswith("}") else below
+                return rf"{below}_{{[{inside}]}}", Precedence.ATOM
+            case Binary("/", left, right):
+                above, below = self.at(left, Precedence.SUM), self.at(right, Precedence.SUM)
+                return rf"\frac{{{above}}}{{{below}}}", Precedence.SIGN
+        return super().text(node)
+
+    def name(self, name: str) -> str:
+        return _tex_name(name)
+
+    def sign(self, operator: str) -> str:
+        return _TEX_SIGNS[operator]
+
+    def between(self, operator: str, left: Expression, right: Expression) -> str:
+        level = _LEVELS[operator]
+        tighter = Precedence(level + 1)
+        sides = (tighter, level) if operator == "implies" else (level, tighter)
+        first, second = self.at(left, sides[0]), self.at(right, sides[1])
+        if operator in "+-":
+            if _last_index(left) in mentions(right):
+                first = rf"\left({self.at(left, Precedence.SUM)}\right)"
+            if _prefix(right):
+                second = self.at(right, Precedence.SUM)
+        return f"{first} {_TEX_WORDS.get(operator, operator)} {second}"
+
+    def unary(self, node: Unary) -> tuple[str, Precedence]:
+        if node.operator == "not":
+            return rf"\text{{not }} {self.at(node.operand, Precedence.NOT)}", Precedence.NOT
+        if node.operator == "-":
+            return f"-{self.at(node.operand, Precedence.SIGN)}", Precedence.SIGN
+        below = self.at(node.operand, Precedence.ATOM)
+        return rf"{below}^{{\mathsf{{T}}}}", Precedence.POWER
+
+    def power(self, base: Expression, exponent: Expression) -> str:
+        above = self.at(exponent, Precedence.SUM)
+        if exponent in (Name("T"), Unary("-", Name("T"))):  # ^T is a transpose
+            above = rf"\left({above}\right)"
+        return f"{self.at(base, Precedence.ATOM)}^{{{above}}}"
+
+    def product(self, left: Expression, right: Expression) -> str:
+        first, second = self.at(left, Precedence.PRODUCT), self.at(right, Precedence.SIGN)
+        match right:
+            case Binary("^", Number(value), _) if value == 10:
+                second = rf"\left({second}\right)"  # 2 · 10³ would be one number
+        last = left.right if isinstance(left, Binary) and left.operator == "*" else left
+        called = isinstance(last, Name) and last.text in FUNCTIONS
+        bracket = second.startswith((r"\left(", r"\frac")) and (called or isinstance(last, Number))
+        plain = isinstance(right, Number | Unary) and not isinstance(right, Name)
+        turned = isinstance(right, Unary) and right.operator == "T"
+        sign = r"\cdot " if bracket or (plain and not turned) or second[:1].isdigit() else r"\,"
+        return f"{first} {sign}{second}"
+
+    def call(self, node: Call) -> tuple[str, Precedence]:
+        bound = bound_names(node)
+        if bound and node.function in _PREFIXES:
+            return self.prefix(node, bound[0]), Precedence.SUM
+        inside = [self.at(argument, Precedence.IMPLIES) for argument in node.arguments]
+        if node.given is None and node.function in _BARS:
+            bar = _BARS[node.function]
+            order = _norm_order(node)
+            if len(inside) == 1 or order:
+                return rf"\left{bar}{inside[0]}\right{bar}{order}", Precedence.ATOM
+        if node.function == "sqrt" and len(inside) == 1:
+            return rf"\sqrt{{{inside[0]}}}", Precedence.ATOM
+        if bound and is_condition(node.arguments[1]):
+            inside[1] = self.index(bound[0], node.arguments[1])
+        if bound and node.function == "logsumexp":
+            return rf"\ln \sum_{{{inside[1]}}} \exp\left({inside[0]}\right)", Precedence.SUM
+        text = ", ".join(inside)
+        if node.given is not None:
+            text += rf" \,\middle|\, {self.at(node.given, Precedence.IMPLIES)}"
+        return rf"{_tex_function(node.function)}\left({text}\right)", Precedence.ATOM
+
+    def prefix(self, node: Call, index: str) -> str:
+        """Return a sum before its body, whose end must be plain to see."""
+        body, over = node.arguments
+        below = self.index(index, over) if is_condition(over) else self.name(index)
+        least = Precedence.PRODUCT if node.function == "sum" else Precedence.SIGN
+        text = self.at(body, Precedence.SUM if _prefix(body) else least)
+        return rf"\{node.function}_{{{below}}} {text}"
+
+    def index(self, index: str, condition: Expression) -> str:
+        listed = self.differences(index, condition)
+        if listed is not None:
+            return listed
+        return rf"{self.name(index)} \;\text{{where}}\; {self.at(condition, Precedence.IMPLIES)}"
+
+    def compare(self, node: Compare) -> str:
+        left, right = self.at(node.left, Precedence.SUM), self.at(node.right, Precedence.SUM)
+        text = f"{left} {self.sign(node.operator)} {right}"
+        if node.within is not None:
+            text += rf" \;\text{{within}}\; {self.at(node.within, Precedence.SUM)}"
+        return text
+
+    def for_all(self, node: ForAll) -> str:
+        said = rf"{self.at(node.body, Precedence.CLAUSE)} \quad\text{{for all }} "
+        names = ", ".join(self.name(index) for index in node.indices)
+        if node.condition is None:
+            return said + names
+        if len(node.indices) == 1:
+            free = {name for name in mentions(node.body) if looks_like_an_index(name)}
+            listed = self.differences(node.indices[0], node.condition, free)
+            if listed is not None:
+                return said + listed
+        return rf"{said}{names} \;\text{{where}}\; {self.at(node.condition, Precedence.IMPLIES)}"
 
 
-def _tex(node: Expression) -> tuple[str, int]:
-    match node:
-        case Number(value):
-            return _tex_number(value)
-        case Name(text):
-            return _tex_name(text), _ATOM
-        case Entry(base, indices):
-            inside = ", ".join(tex(index) for index in indices)
-            return rf"{_tex_at(base, _ATOM)}_{{[{inside}]}}", _POWER
-        case Unary("T", operand):
-            return rf"{_tex_at(operand, _ATOM)}^{{\mathsf{{T}}}}", _POWER
-        case Unary("not", operand):
-            return rf"\text{{not }} {_tex_at(operand, _RELATION)}", _LOGIC
-        case Unary(_, operand):
-            return f"-{_tex_at(operand, _PRODUCT)}", _SUM
-        case Binary():
-            return _tex_arithmetic(node)
-        case Logic(operator, left, right):
-            return (
-                f"{_tex_at(left, _RELATION)} {_TEX_WORDS[operator]} {_tex_at(right, _LOGIC)}",
-                _LOGIC,
-            )
-        case Call():
-            return _tex_call(node), _ATOM
-        case Compare(operator, left, right, within):
-            text = f"{_tex_at(left, _SUM)} {_TEX_SIGNS[operator]} {_tex_at(right, _SUM)}"
-            if within is not None:
-                text += rf"\;\text{{ within }}{tex(within)}"
-            return text, _RELATION
-        case ForAll(indices, condition, body):
-            names = ", ".join(_tex_name(index) for index in indices)
-            where = "" if condition is None else rf",\ {tex(condition)}"
-            return rf"{tex(body)} \quad\text{{for all }} {names}{where}", _CLAUSE
+def _prefix(node: Expression) -> bool:
+    """Tell whether a node is a sum that stands before its body."""
+    return isinstance(node, Call) and node.function in _PREFIXES and bool(bound_names(node))
 
 
-def _tex_arithmetic(node: Binary) -> tuple[str, int]:
-    left, right = node.left, node.right
-    if node.operator == "/":
-        return rf"\frac{{{tex(left)}}}{{{tex(right)}}}", _PRODUCT
-    if node.operator == "^":
-        return f"{_tex_at(left, _ATOM)}^{{{tex(right)}}}", _POWER
-    if node.operator == "*":
-        # Two numbers side by side would be read as one.
-        sign = r"\cdot " if isinstance(right, Number) else r"\,"
-        return f"{_tex_at(left, _PRODUCT)} {sign}{_tex_at(right, _POWER)}", _PRODUCT
-    return f"{_tex_at(left, _SUM)} {node.operator} {_tex_at(right, _PRODUCT)}", _SUM
+def _last_index(node: Expression) -> str | None:
+    """Return the index of a sum that a formula ends with."""
+    while isinstance(node, Binary) and node.operator in "+-":
+        node = node.right
+    return bound_names(node)[0] if _prefix(node) else None
 
 
-def _tex_call(node: Call) -> str:
-    function = FUNCTIONS.get(node.function)
-    template = "" if function is None else function.tex
-    places = {int(number) for number in re.findall(r"#\(?(\d)", template)}
-    if places == set(range(1, len(node.arguments) + 1)):
-        texts = {f"#{i}": tex(part) for i, part in enumerate(node.arguments, 1)}
-        texts |= {f"#({i})": _tex_at(part, _PRODUCT) for i, part in enumerate(node.arguments, 1)}
-        return re.sub(r"#\d|#\(\d\)", lambda found: texts[found[0]], template)
-    inside = ", ".join(tex(argument) for argument in node.arguments)
-    if node.given is not None:
-        inside += rf" \,\middle|\, {tex(node.given)}"
-    name = template if template and not places else _tex_function(node.function)
-    return rf"{name}\left({inside}\right)"
+def _norm_order(node: Call) -> str:
+    """Return the p of ‖x‖_p where it is one letter or digit."""
+    if node.function != "norm" or len(node.arguments) != 2:
+        return ""
+    match node.arguments[1]:
+        case Number(value) if value in range(10):
+            return f"_{{{value}}}"
+        case Name(text) if len(text) == 1:
+            return f"_{{{text}}}"
+    return ""
 
 
 def _tex_function(name: str) -> str:
+    function = FUNCTIONS.get(name)
+    if function is not None and function.tex and "#" not in function.tex:
+        return function.tex
     if name in _GREEK_NAMES or len(name) == 1:
         return _tex_name(name)
     return rf"\operatorname{{{name.replace('_', ' ')}}}"
 
 
 def _tex_name(name: str) -> str:
+    if name == "infinity":
+        return r"\infty"
     head, *lowered = name.split("_")
-    letter = (
-        f"\\{head}" if head in _GREEK_NAMES else head if len(head) == 1 else rf"\mathrm{{{head}}}"
-    )
-    # TeX has no command for the Greek letters that look like Latin ones.
-    letter = {"\\omicron": "o"}.get(letter, letter)
-    inside = "".join(f"\\{part} " if part in _GREEK_NAMES else part for part in lowered)
+    letter = _tex_letter(head)
+    inside = ",".join(r"\infty" if part == "infinity" else _tex_letter(part) for part in lowered)
     return f"{letter}_{{{inside}}}" if lowered else letter
 
 
-def _tex_number(value: Fraction) -> tuple[str, int]:
-    if value.denominator == 1:
-        return str(value.numerator), _ATOM if value >= 0 else _SUM
-    decimal = f"{float(value):.12g}"
-    if Fraction(decimal) == value and "e" not in decimal:
-        return decimal, _ATOM if value >= 0 else _SUM
-    if Fraction(decimal) == value:
-        mantissa, exponent = decimal.split("e")
-        return rf"{mantissa}\cdot 10^{{{int(exponent)}}}", _PRODUCT
-    return rf"\frac{{{value.numerator}}}{{{value.denominator}}}", _PRODUCT
+def _tex_letter(part: str) -> str:
+    """Return one letter, Greek or not, or a word held together."""
+    if len(part) == 1:
+        return part
+    # TeX has no command for the Greek letters that look like Latin ones.
+    greek = part in _GREEK_NAMES and part != "omicron"
+    return f"\\{part}" if greek else rf"\mathrm{{{part}}}"
+
+
+def _tex_number(value: Fraction) -> tuple[str, Precedence]:
+    text, level = _number(value)
+    if "/" in text:
+        above, below = text.lstrip("-").split("/")
+        sign = "-" if text.startswith("-") else ""
+        return rf"{sign}\frac{{{above}}}{{{below}}}", Precedence.SIGN
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        return rf"{mantissa} \cdot 10^{{{int(exponent)}}}", Precedence.PRODUCT
+    return text, level

@@ -12,6 +12,10 @@ Which names a clause binds: those it begins with, and those further right that l
 index (i, j, s, t, …), are used in the statement, and do not stand for something already. So
 `k_i^T k_j = 0 for all i != j` binds both, `alpha_i ≈ 0 for all i != a, b` binds i only. After
 `where`, any statement may follow, and only the names before it are bound.
+
+A sum may also stand before its body, as on paper: `Σ_i α_i v_i` is `sum(alpha_i v_i, i)`. Its
+body is the product that follows. Formulas in LaTeX come as the same tokens (`latex`); only there a
+comma or a new row may join two statements.
 """
 
 from __future__ import annotations
@@ -56,7 +60,10 @@ RELATIONS = ("<", "<=", ">", ">=", "=", "!=", "~")
 Relation = Literal["<", "<=", ">", ">=", "=", "!=", "~"]
 _LOGIC = {"and": Precedence.AND, "or": Precedence.OR, "implies": Precedence.IMPLIES}
 _ORDERINGS = ("<", "<=", ">", ">=", "=")
-_AFTER_A_LIST = (",", ")", ":", "for", "forall", "given", "where", "and")
+_AFTER_A_LIST = (",", ";", ")", "}", ":", "for", "forall", "given", "where", "and")
+_OF_AN_EVENT = (*RELATIONS, "in", "not", "⊥", "for", "forall", "and", "or", "implies")
+_OF_EVERY_KEY = ("alpha", "k", "v", "mu")
+"""Families with one member for every key: an index from 1 to n runs over all of them."""
 
 
 def parse(
@@ -151,6 +158,12 @@ class Parser(TokenReader):
         if self.at_end():
             self.fail("the formula is empty", 1, expected="a formula was expected, such as x = 1")
         tree = self.statement()
+        while self.latex and self.token.says(",", ";"):
+            token = self.advance()
+            further = self.statement()
+            self.need_statement(tree, token.column, "what stands before the comma")
+            self.need_statement(further, token.column, "what follows the comma")
+            tree = self.build(Logic("and", tree, further, position=self.at(token)))
         if not self.at_end():
             self.refuse_rest()
         return tree
@@ -185,15 +198,17 @@ class Parser(TokenReader):
             if self.token.says("for", "forall"):
                 token = self.quantifier()
                 left = self.for_all(token, self.clause(), left)
-            elif given and self.token.says("given"):
+            elif given and (self.token.says("given") or (self.latex and self.token.says("where"))):
                 left = self.given_that(left)
             else:
                 return left
 
     def quantifier(self) -> Token:
-        """Take `for all`, `for every`, `for each` or ∀."""
+        """Take `for all`, `for every`, `for each`, `for i != a` or ∀."""
         token = self.advance()
-        if token.text == "for" and not self.accept("all", "every", "each"):
+        following = self.ahead(1)
+        direct = self.token.kind == "name" and following.says(*_ORDERINGS, "!=", "in", "not")
+        if token.text == "for" and not self.accept("all", "every", "each") and not direct:
             self.fail(
                 f"found {self.describe(self.token)} after `for`",
                 self.token.column,
@@ -414,7 +429,9 @@ class Parser(TokenReader):
     def at_relation(self) -> bool:
         """Tell whether a relation comes next."""
         token = self.token
-        return token.says(*RELATIONS, "in") or (token.says("not") and self.ahead(1).says("in"))
+        if token.says("not"):
+            return self.ahead(1).says("in")
+        return token.says(*RELATIONS, "in", "⊥")
 
     def logic(self, left: Expression, level: Precedence) -> Expression:
         """Read the right side of and, or, implies."""
@@ -435,6 +452,9 @@ class Parser(TokenReader):
         while self.at_relation():
             if self.token.says("in", "not"):
                 member = self.membership(operands[-1])
+                break
+            if self.token.says("⊥"):
+                member = self.perpendicular(operands[-1])
                 break
             links.append(self.advance())
             operands.append(self.expression(Precedence.SUM))
@@ -506,10 +526,24 @@ class Parser(TokenReader):
         found = self.one_of(value, opened) if opened.text == "{" else self.between(value, opened)
         return self.build(Unary("not", found, position=self.at(token))) if negated else found
 
+    def perpendicular(self, left: Expression) -> Expression:
+        """Read `⊥ y` and write it out: x^T y = 0."""
+        token = self.advance()
+        right = self.expression(Precedence.SUM)
+        place = self.at(token)
+        self.need_value(left, token.column, "the left side of ⊥")
+        self.need_value(right, token.column, "the right side of ⊥")
+        turned = self.build(Unary("T", left, position=place))
+        product = self.build(Binary("*", turned, right, position=place))
+        nothing = self.build(Number(Fraction(0), position=place))
+        return self.build(Compare("=", product, nothing, position=place))
+
     def one_of(self, value: Expression, opened: Token) -> Expression:
         """Read the members of a set: x = a or x = b."""
         self.enter(opened)
         members = [self.argument("a member")]
+        if self.token.says(".."):
+            return self.from_to(value, members[0], opened)
         while self.accept(","):
             members.append(self.argument("a member"))
         self.leave()
@@ -520,6 +554,19 @@ class Parser(TokenReader):
         return reduce(
             lambda left, right: self.build(Logic("or", left, right, position=place)),
             equal,
+        )
+
+    def from_to(self, value: Expression, first: Expression, opened: Token) -> Expression:
+        """Read the last member of a run {1, …, n}: 1 <= x and x <= n."""
+        self.advance()
+        last = self.argument("the last member")
+        self.leave()
+        place = self.at(opened)
+        return self.conjunction(
+            [
+                self.build(Compare(">=", value, first, position=place)),
+                self.build(Compare("<=", value, last, position=place)),
+            ]
         )
 
     def between(self, value: Expression, opened: Token) -> Expression:
@@ -577,13 +624,15 @@ class Parser(TokenReader):
         right = self.expression(Precedence(level + 1))
         self.need_value(left, token.column, f"the left side of {token.text}")
         self.need_value(right, token.column, f"the right side of {token.text}")
+        if token.text in "+-":
+            self.check_scope(token, left, right)
         operator = cast(Literal["+", "-", "*", "/"], token.text)
         return self.build(Binary(operator, left, right, position=self.at(token)))
 
     def starts_factor(self) -> bool:
         """Tell whether the next token begins a factor of a product without a sign."""
         token = self.token
-        if token.kind in ("name", "number"):
+        if token.kind in ("name", "number", "big"):
             return True
         if token.says("|", "‖"):
             return not self.at_closing() and not self.at_half_of_norm()
@@ -602,7 +651,10 @@ class Parser(TokenReader):
         if isinstance(left, Binary) and left is not self.grouped:
             glued = before.end == token.start
             # 1/2 (x + y) is clear; a/b c, 1/2x and e^2x are read both ways by different people.
-            if left.operator == "/" and (glued or not isinstance(left.right, Number)):
+            # 1/2(x + y) is the same as 1/2 (x + y) to everybody.
+            glued_bracket = token.says("(") and isinstance(left.left, Number)
+            joined = glued and not glued_bracket
+            if left.operator == "/" and (joined or not isinstance(left.right, Number)):
                 self.fail_two_ways(token, "/")
             if left.operator == "^" and glued and token.kind == "name" and before.kind == "number":
                 self.fail_two_ways(token, "^")
@@ -698,6 +750,8 @@ class Parser(TokenReader):
             return self.build(Number(Fraction(token.text), position=self.at(token)))
         if token.kind == "name":
             return self.named()
+        if token.kind == "big":
+            return self.big_operator()
         if token.says("("):
             self.grouped = self.bracketed(self.advance())
             return self.grouped
@@ -719,7 +773,7 @@ class Parser(TokenReader):
         token = self.advance()
         name = token.text
         function = self.functions.get(name)
-        called = self.token.says("(")
+        called = self.token.says("(") and not (self.latex and self.is_matrix_p(function))
         if function is not None and name not in self.names:
             if called:
                 return self.call(function, token)
@@ -747,6 +801,139 @@ class Parser(TokenReader):
                 )
         return self.build(Name(name, position=self.at(token)))
 
+    def is_matrix_p(self, function: Function | None) -> bool:
+        """Tell whether P before a bracket is a matrix: on paper P(X W) is no probability."""
+        if function is None or function.takes != "event":
+            return False
+        hidden: list[bool] = []  # whether each open bracket holds arguments or an index
+        for place in range(self.place, len(self.tokens)):
+            token = self.tokens[place]
+            known = self.functions.get(token.text) if token.kind == "name" else None
+            predicate = known is not None and known.kind == "predicate"
+            if token.says("(", "[", "{", "_{"):
+                before = self.tokens[place - 1]
+                hidden.append(bool(hidden) and (before.kind == "name" or token.text != "("))
+            elif token.says(")", "]", "}"):
+                hidden.pop()
+            elif not any(hidden) and (predicate or token.says(*_OF_AN_EVENT)):
+                return False
+            if not hidden:
+                break
+        return True
+
+    # Sums that stand before their body: Σ_i α_i v_i.
+
+    loose: tuple[tuple[Expression, str, Token], ...] = ()
+    """The sums read so far that no bracket closes, with their index and sign."""
+
+    def big_operator(self) -> Expression:
+        """Read Σ_{i ≠ a} x_i: the sign, its index and what is asked of it, the product behind."""
+        token = self.advance()
+        if not self.token.says("_{"):
+            self.fail(
+                f"the index of {token.text} is missing",
+                token.column,
+                expected="Σ_i x_i or sum(x_i, i) was expected",
+            )
+        opened = self.advance()
+        self.enter(opened)
+        first = self.token
+        function = self.functions[token.text]
+        lowest = self.lowest()
+        over: Expression | None = None if lowest is not None else self.over_index(function)[0]
+        extra: list[Expression] = []
+        if lowest is not None and self.accept(","):
+            extra = self.clause(values=True).conditions
+        self.leave()
+        highest = self.highest() if self.token.says("^") else None
+        body = self.expression(Precedence.PRODUCT)
+        self.need_value(body, token.column, f"what follows {token.text}")
+        if over is None or highest is not None:
+            over = self.bounds(token, first, lowest, highest, body, extra)
+        index = first.text if first.kind == "name" else ""
+        self.check_body(token, body, index)
+        node = self.build(Call(token.text, (body, over), position=self.at(token)))
+        self.loose = (*self.loose, (node, index, token))
+        return node
+
+    def lowest(self) -> Expression | None:
+        """Read `i = 1`, the lower end of an index, if it stands here."""
+        if self.token.kind != "name" or not self.ahead(1).says("="):
+            return None
+        self.advance()
+        self.advance()
+        return self.term()
+
+    def highest(self) -> Expression:
+        """Read the upper end of an index after ^."""
+        self.advance()
+        if self.token.says("{"):
+            return self.bracketed(self.advance())
+        return self.operand(exponent=True)
+
+    def bounds(
+        self,
+        token: Token,
+        first: Token,
+        lowest: Expression | None,
+        highest: Expression | None,
+        body: Expression,
+        extra: list[Expression],
+    ) -> Expression:
+        """Return what is asked of an index between two ends; nothing if it takes every value."""
+        if lowest is None or highest is None:
+            self.fail(
+                f"one end of the index of {token.text} is missing",
+                first.column,
+                expected="Σ_{i=1}^n was expected, or Σ_i for every i",
+            )
+        index = self.build(Name(first.text, position=self.at(first)))
+        below = {
+            name.rpartition("_")[0] for name in mentions(body) if name.endswith(f"_{index.text}")
+        }
+        if lowest == Number(Fraction(0)) and below:
+            self.fail(
+                f"the index {index.text} begins at 0",
+                first.column,
+                expected="members are counted from 1",
+                hint=f"write {token.text} with {index.text} from 1",
+            )
+        conditions: list[Expression] = []
+        if lowest != Number(Fraction(1)):
+            conditions.append(self.build(Compare(">=", index, lowest, position=self.at(first))))
+        every = highest == Name("n") and bool(below & set(_OF_EVERY_KEY))
+        if not every:
+            conditions.append(self.build(Compare("<=", index, highest, position=self.at(first))))
+        conditions += extra
+        return self.conjunction(conditions) if conditions else index
+
+    def check_body(self, token: Token, body: Expression, index: str) -> None:
+        """Ask about max_i x_i y and Π_i x_i y, where it matters whether y belongs to it."""
+        if token.text == "sum" or not isinstance(body, Binary) or body is self.grouped:
+            return
+        if body.operator in "*/" and index not in mentions(body.right):
+            self.fail(
+                f"what follows {token.text} can be read in two ways",
+                token.column,
+                hint=f"write {token.text}(x_{index}, {index}) * y, "
+                f"or {token.text}(x_{index} * y, {index})",
+            )
+
+    def check_scope(self, token: Token, left: Expression, right: Expression) -> None:
+        """Ask about Σ_i x_i + y_i, where the second term speaks of the index too."""
+        last = left
+        while isinstance(last, Binary) and last.operator in "+-*":
+            last = last.right
+        for node, index, sign in self.loose:
+            if node is last and index in mentions(right) and index not in self.names:
+                self.fail(
+                    f"what follows {sign.text} can be read in two ways: "
+                    f"{index} stands after {token.text} too",
+                    token.column,
+                    hint=f"write {sign.text}(x_{index} {token.text} y_{index}, {index}), "
+                    f"or {sign.text}(x_{index}, {index}) {token.text} y with another index",
+                )
+
     def root(self) -> Expression:
         """Read √ and what it covers: one name, number, call or bracket."""
         token = self.advance()
@@ -772,7 +959,9 @@ class Parser(TokenReader):
         self.enter(opened)
         if self.at_closing():
             self.fail("nothing stands between the brackets", opened.column)
+        loose = self.loose
         inside = self.statement()
+        self.loose = loose
         if self.token.says(",") and opened.text == "(":
             self.fail_comma(opened)
         self.leave()
@@ -825,6 +1014,8 @@ class Parser(TokenReader):
             if self.token.says("given"):
                 given = self.condition(function)
         self.leave()
+        if self.latex and function.name == "Phi" and len(arguments) == 2:
+            return self.embedding(arguments, token)
         if not function.least <= len(arguments) <= function.most:
             self.fail(
                 f"{function.name} has {len(arguments) or 'no'} "
@@ -833,6 +1024,15 @@ class Parser(TokenReader):
                 expected=f"it takes {function.arity}: {', '.join(function.forms)}",
             )
         return self.build(Call(function.name, arguments, given, position=self.at(token)))
+
+    def embedding(self, arguments: tuple[Expression, ...], token: Token) -> Expression:
+        """Return Φ(t, m) of the course, whose m counts from 0, as entry m + 1 of phi(t)."""
+        position, dimension = arguments
+        place = self.at(token)
+        row = self.build(Call("phi", (position,), position=place))
+        one = self.build(Number(Fraction(1), position=place))
+        number = self.build(Binary("+", dimension, one, position=place))
+        return self.build(Entry(row, (number,), position=place))
 
     def first_argument(self, function: Function) -> Expression:
         """Read the first argument: an event for P, a value for all others."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 from heedful.claims.functions import FUNCTIONS, Arity, Function, declared
+from heedful.claims.language.latex import is_latex, tokenize_latex
 from heedful.claims.language.tokens import Token, tokenize
 from heedful.claims.language.tree import (
     Call,
@@ -28,7 +29,7 @@ from heedful.errors import FormulaError
 
 Node = TypeVar("Node", bound=Expression)
 
-CLOSING = {"(": ")", "[": "]", "{": "}", "|": "|", "‖": "‖"}
+CLOSING = {"(": ")", "[": "]", "{": "}", "_{": "}", "|": "|", "‖": "‖"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +41,9 @@ class FormulaLimits:
     depth: int = 30
     """Of the tree, and of brackets inside brackets."""
 
+
+LATEX_LENGTH = 4
+"""How many times longer a formula may be in LaTeX, whose commands take letters."""
 
 LIMITS = FormulaLimits()
 """What a formula may be unless told otherwise: 500 characters, 200 nodes, 30 levels."""
@@ -62,14 +66,18 @@ class TokenReader:
         self.names = frozenset(names) - own.keys()
         self.field = field
         self.limits = limits
-        if len(text) > limits.characters:
+        self.latex = is_latex(text)
+        most = limits.characters * (LATEX_LENGTH if self.latex else 1)
+        if len(text) > most:
             self.fail(
                 f"the formula has {len(text)} characters",
-                limits.characters + 1,
-                expected=f"at most {limits.characters} were expected",
+                most + 1,
+                expected=f"at most {most} were expected",
                 hint="name its parts under `let`",
             )
-        self.tokens = tokenize(text, field)
+        self.tokens = (
+            tokenize_latex(text, field, own, self.names) if self.latex else tokenize(text, field)
+        )
         self.place = 0
         self.open: list[Token] = []
         # Nodes are kept with their measures, so that an id stays the id of that node.

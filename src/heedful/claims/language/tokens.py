@@ -49,7 +49,7 @@ _SYMBOLS = {
     "<=": "<= ≤ ⩽ ≦", ">=": ">= ≥ ⩾ ≧", "<": "<", ">": ">", "=": "= ==", "!=": "!= ≠",
     "~": "~ ~= ≈ ≃ ≅", "(": "(", ")": ")", "[": "[", "]": "]", "{": "{", "}": "}",
     ",": ",", ":": ":", "'": "' ′ ’ ᵀ ⊤", "|": "|", "‖": "‖ ∥", "√": "√",
-    "in": "∈", "forall": "∀", "implies": "=> ⟹ ⇒ →", "and": "∧", "or": "∨", "not": "¬",
+    "⊥": "⊥ ⟂", "in": "∈", "forall": "∀", "implies": "=> ⟹ ⇒ →", "and": "∧", "or": "∨", "not": "¬",
 }  # fmt: skip
 _SAME = {written: symbol for symbol, several in _SYMBOLS.items() for written in several.split()}
 
@@ -62,13 +62,19 @@ _WAYS_OUT = {
     "&&": "write and", "&": "write and", "!": "write `not`, or prod for a factorial",
     "//": "write floor(a / b)", "%": "write a fraction: 0.1 for ten in a hundred",
     "@": "write a space or * for a product", "⊗": "write outer(x, y)", "⊙": "write hadamard(x, y)",
-    "∘": "write hadamard(x, y)", "∑": "write sum(alpha_i, i)", "∏": "write prod(alpha_i, i)",
-    "\\": "names are written without a backslash: alpha, not \\alpha", "…": "write every term",
+    "∘": "write hadamard(x, y)", "…": "write every term",
     "...": "write every term, or sum(x_i, i)", "..": "write a range as i in [1, 9]",
     "±": "write a range as x in [a, b], or ≈ … within …",
-    "∉": "write not in", "∃": "only `for all`",
-    "½": "write 1/2",
+    "∃": "only `for all`",
 }  # fmt: skip
+FRACTIONS = {
+    character: tuple(unicodedata.normalize("NFKC", character).split("⁄"))
+    for character in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅐⅑⅒"
+}
+"""Fractions of one character, with numerator and denominator."""
+BIG = ("sum", "prod", "max", "min")
+"""Operators that may stand before their body, with their index below: Σ_i α_i."""
+_BIG_SIGNS = {"∑": "sum", "∏": "prod"}
 _LONGEST = max(len(written) for written in (*_SAME, *_WAYS_OUT))
 
 _NOTHING_RUNS = "a formula is mathematics; nothing in it is ever executed"
@@ -81,9 +87,11 @@ _FOREIGN = {
     "such": "write `for all i where …`",
     "mod": "write x - n * floor(x / n)",
 }
+_BIG_WORD = re.compile(rf"({'|'.join(BIG)})(?=_|[{''.join(SUBSCRIPTS)}])")
+_CAPITAL_SIGMA = re.compile(rf"Σ(_\w+|_\{{[^}}]*\}}|[{''.join(SUBSCRIPTS)}]+)")
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
-TokenKind = Literal["number", "name", "word", "symbol", "superscript", "subscript", "end"]
+TokenKind = Literal["number", "name", "word", "symbol", "superscript", "subscript", "big", "end"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +115,13 @@ class Token:
 
 
 class _Scanner:
-    def __init__(self, text: str, field: tuple[str | int, ...]) -> None:
+    def __init__(self, text: str, field: tuple[str | int, ...], offset: int = 0) -> None:
         # `plain` keeps the number of characters, so places in both texts are the same.
         self.text = "".join(
             one if len(one := plain(character)) == 1 else character for character in text
         )
         self.field = field
+        self.offset = offset  # where the text begins in a longer one
         self.at = 0
 
     def error(self, problem: str, at: int, expected: str = "", hint: str = "") -> FormulaError:
@@ -121,7 +130,7 @@ class _Scanner:
             problem,
             expected=expected,
             hint=hint,
-            column=at + 1,
+            column=self.offset + at + 1,
             field=self.field,
         )
 
@@ -133,16 +142,75 @@ class _Scanner:
         return self.text[place] if place < len(self.text) else ""
 
     def tokens(self) -> list[Token]:
-        found = []
+        found: list[Token] = []
         while self.at < len(self.text):
-            if self.peek().isspace():
+            start = self.at
+            if self.peek().isspace() or self.at_full_stop():
                 self.at += 1
+            elif self.peek() in FRACTIONS:
+                self.at += 1
+                found += self.fraction(start)
+            elif self.peek() == "∉":
+                self.at += 1
+                found += [Token("word", word, start, self.at) for word in ("not", "in")]
+            elif (operator := self.big_operator()) is not None:
+                found.append(Token("big", operator, start, self.at))
+                found += self.below()
             else:
-                start = self.at
                 kind, text = self.next_token()
                 found.append(Token(kind, text, start, self.at))
         found.append(Token("end", "", len(self.text), len(self.text)))
         return found
+
+    def at_full_stop(self) -> bool:
+        """Tell whether the full stop that ends a sentence comes next."""
+        return self.peek() == "." and not self.text[self.at + 1 :].strip()
+
+    def fraction(self, start: int) -> list[Token]:
+        """Return (1/2) for ½: in brackets, because the sign holds it together."""
+        above, below = FRACTIONS[self.text[start]]
+        parts: list[tuple[TokenKind, str]] = [("symbol", "("), ("number", above)]
+        parts += [("symbol", "/"), ("number", below), ("symbol", ")")]
+        return [Token(kind, text, start, self.at) for kind, text in parts]
+
+    def big_operator(self) -> str | None:
+        """Take ∑, ∏, and sum, prod, max, min and Σ where an index stands below them."""
+        sign = self.peek()
+        if sign in _BIG_SIGNS:
+            self.at += 1
+            return _BIG_SIGNS[sign]
+        if self.at and (self.text[self.at - 1].isalnum() or self.text[self.at - 1] == "_"):
+            return None
+        found = _BIG_WORD.match(self.text, self.at)
+        if found is not None:
+            self.at += len(found[1])
+            return found[1]
+        # Σ_i is a covariance too; before something that has the index i it is a sum.
+        found = _CAPITAL_SIGMA.match(self.text, self.at)
+        if found is None:
+            return None
+        clause = _spelled_subscripts(found[1]).strip("_{} ")
+        body = re.match(r"\s*[(\w‖|√½¼][^=<>≤≥≠≈~]*", self.text[found.end() :])
+        speaks = body and re.search(rf"_\{{?{clause}\b", _spelled_subscripts(body[0]))
+        if clause.isalnum() and not speaks:
+            return None
+        self.at += 1
+        return "sum"
+
+    def below(self) -> list[Token]:
+        """Return the index below an operator: a name, or `_{` before a clause in braces."""
+        start = self.at
+        if self.text.startswith("_{", start):
+            self.at += 2
+            return [Token("symbol", "_{", start, self.at)]
+        if self.peek() != "_" and (not self.peek() or self.peek() not in SUBSCRIPTS):
+            return []
+        text = self.subscript()
+        return [
+            Token("symbol", "_{", start, start + 1),
+            Token("name", text, start, self.at),
+            Token("symbol", "}", self.at - 1, self.at),
+        ]
 
     def next_token(self) -> tuple[TokenKind, str]:
         character = self.peek()
@@ -293,6 +361,14 @@ class _Scanner:
         return self.error(found, at, hint=_look_alike(character))
 
 
+def _spelled_subscripts(text: str) -> str:
+    """Return a text with lowered letters written after _: αᵢ becomes α_i."""
+    lowered = "".join(SUBSCRIPTS)
+    return re.sub(
+        rf"[{lowered}]+", lambda run: "_" + "".join(SUBSCRIPTS[one] for one in run[0]), text
+    )
+
+
 def _look_alike(character: str) -> str:
     name = unicodedata.name(character, "")
     if unicodedata.category(character) in ("Cf", "Cc"):
@@ -315,6 +391,17 @@ def tokenize(text: str, field: tuple[str | int, ...] = ()) -> list[Token]:
     ['alpha_1', '<=', '2', '‖', 'x', '‖', '2', '']
     """
     return _Scanner(text, field).tokens()
+
+
+def read_symbol(text: str, start: int, end: int, field: tuple[str | int, ...] = ()) -> Token:
+    """Return the token of a sign that stands in a longer text from `start` to `end`."""
+    kind, canonical = _Scanner(text, field, offset=start).next_token()
+    return Token("word" if canonical in WORDS else kind, canonical, start, end)
+
+
+def read_number(text: str, start: int, field: tuple[str | int, ...] = ()) -> str:
+    """Return a number as the language keeps it, or refuse one of too many digits."""
+    return _Scanner(text, field, offset=start).number()
 
 
 def plain(character: str) -> str:

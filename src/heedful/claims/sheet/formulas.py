@@ -9,13 +9,22 @@ processes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heedful.claims.functions import FUNCTIONS
-from heedful.claims.language import canonical_name, parse, parse_value
-from heedful.claims.language.tree import Call, Expression, Field, names_in, walk
+from heedful.claims.functions import FUNCTIONS, Arity
+from heedful.claims.language import canonical_name, parse, parse_value, show
+from heedful.claims.language.latex import is_latex
+from heedful.claims.language.tree import (
+    Call,
+    Compare,
+    Expression,
+    Field,
+    Name,
+    names_in,
+    walk,
+)
 from heedful.claims.sheet.claim import Claim, field_error, shown
 from heedful.errors import FormulaError
 
@@ -30,7 +39,7 @@ MOST_PARTS = 2_000
 """How large a definition may become when the definitions it uses are written out."""
 
 _FUNCTION_HEAD = re.compile(r"([^()]*)\(([^()]*)\)")
-_SUBSCRIPT = re.compile(r"_\{?([A-Za-z]\w*)")
+_SUBSCRIPT = re.compile(r"_\s*\{?\s*([A-Za-z]\w*)")
 
 
 class ParsedFormula(str):
@@ -43,6 +52,11 @@ class ParsedFormula(str):
         formula = super().__new__(cls, text)
         formula.tree = tree
         return formula
+
+    @property
+    def reading(self) -> str:
+        """The formula in the language's own letters where it was written in LaTeX."""
+        return show(self.tree, "unicode") if is_latex(self) else str(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Formulas travel between processes; the default would pickle the text alone.
@@ -69,6 +83,11 @@ class DefinitionHead:
         return (
             self.name if self.parameters is None else f"{self.name}({', '.join(self.parameters)})"
         )
+
+
+def reading(formula: str) -> str:
+    """Return how a formula was read: LaTeX in letters of the language, anything else as written."""
+    return formula.reading if isinstance(formula, ParsedFormula) else formula
 
 
 def map_formulas(claim: Claim, change: Callable[[Field, str], str]) -> Claim:
@@ -139,7 +158,7 @@ def read_formulas(claim: Claim) -> tuple[Claim, list[FormulaError]]:
         if isinstance(text, ParsedFormula):
             return text
         of_function = field[0] == "let" and heads[str(field[1])].parameters is not None
-        reader = parse if field[0] in STATEMENTS else parse_value
+        reader = parse if field[0] in STATEMENTS else parse_named_value
         try:
             declared = () if of_function else names
             return ParsedFormula(
@@ -157,6 +176,35 @@ def read_formulas(claim: Claim) -> tuple[Claim, list[FormulaError]]:
         for table, names_of in tables.items()
     }
     return claim.changed(**spelled), errors
+
+
+def parse_named_value(
+    text: str, *, functions: Mapping[str, Arity], names: Collection[str], field: Field
+) -> Expression:
+    """Read a value, which may stand behind its name: `q = beta k_a` is the query beta k_a."""
+    try:
+        return parse_value(text, functions=functions, names=names, field=field)
+    except FormulaError as error:
+        try:
+            tree = parse(text, functions=functions, names=names, field=field)
+        except FormulaError:
+            raise error from None
+        match tree:
+            case Compare("=", Name(name), value, None) if name in _own_names(field):
+                return value
+        raise
+
+
+def _own_names(field: Field) -> tuple[str, ...]:
+    """Return the names under which a formula may define what its field holds."""
+    what, *inside = field
+    if what == "query":
+        return ("q",)
+    place = inside[0] if inside else ""
+    if isinstance(place, int):
+        letter = {"heads": "q", "sequence": "x", "keys": "k", "values": "v", "means": "mu"}
+        return (f"{letter.get(str(what), '')}_{place + 1}",)
+    return (str(place),) if what in ("matrices", "let") else (f"Sigma_{place}",)
 
 
 def _spelled(text: str, field: Field, errors: list[FormulaError]) -> str:

@@ -33,7 +33,13 @@ MOST_BLOCKS = 2_000
 VISIBLE_CONTROLS = "\n\t\u200c\u200d"
 """Line breaks and tabs; and the two joiners, which Persian and Hindi are written with."""
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_BARE_KEY = re.compile(r"[\w-]+")
+# Outside of strings and comments TOML has no letters but those of ASCII: β there is a key.
+_STRANGE_KEY = re.compile(
+    r"""("{3}(?:[^\\]|\\.)*?"{3,5}|'{3}.*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\#[^\n]*)"""
+    r"""|([\w-]*[^\W\x00-\x7f][\w-]*)""",
+    re.DOTALL,
+)
 _BETWEEN = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
 _SCALAR = re.compile(r"[^,\]}\n#]*")
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\": "\\"}
@@ -386,7 +392,7 @@ def sheet_blocks(file: str, text: str) -> Iterator[TomlBlock]:
 
 def _parse(file: str, text: str, first_line: int) -> TomlBlock:
     try:
-        data = tomllib.loads(text)
+        data = tomllib.loads(with_quoted_keys(text))
         return TomlBlock(data, places(text, first_line))
     except RecursionError:
         problem = FormulaError(
@@ -396,6 +402,17 @@ def _parse(file: str, text: str, first_line: int) -> TomlBlock:
     except ValueError as error:
         problem = syntax_problem(file, error, text, first_line)
     return TomlBlock({}, Places(text, first_line), problem, _DEFAULTS.search(text) is not None)
+
+
+def with_quoted_keys(text: str) -> str:
+    """Return a TOML text in which Greek letters may be keys: β = 1 becomes "β" = 1.
+
+    >>> with_quoted_keys('where = { β = "large" }  # β is a scale')
+    'where = { "β" = "large" }  # β is a scale'
+    """
+    if text.isascii():
+        return text
+    return _STRANGE_KEY.sub(lambda found: found[1] or f'"{found[2]}"', text)
 
 
 def syntax_problem(file: str, error: ValueError, text: str, first_line: int = 1) -> FormulaError:
