@@ -1453,12 +1453,14 @@ class _Reader:
                 expected=r"an inner product was expected: \langle x, y \rangle",
             )
         left, right = inside[: commas[0]], inside[commas[0] + 1 :]
-        texts = ("(", "(", *[left], ")", "'", "*", "(", *[right], ")", ")")
-        for part in texts:
-            if isinstance(part, str):
-                self.symbol(part, opened)
-            else:
-                self.out += part
+        for text in ("(", "("):
+            self.symbol(text, opened)
+        self.out += left
+        for text in (")", "'", "*", "("):
+            self.symbol(text, opened)
+        self.out += right
+        for text in (")", ")"):
+            self.symbol(text, closed)
 
     def square(self, inside: list[Token], opened: _Tex, closed: _Tex) -> None:
         """Read [ ] after a value: entries where it has a comma, otherwise brackets."""
