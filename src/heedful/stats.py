@@ -4,12 +4,14 @@
     clopper_pearson_upper the largest error rate that counts do not rule out
     Estimate              a mean, with Student's interval
     bootstrap_mean        a mean, with the percentiles of resampled means
+    quantile_interval     a quantile, from the order of the observations alone
     percentile_interval   any statistic that was resampled already
     standard_errors       of a mean and of a standard deviation, from moments
     percent               a share in words
     Moments               mean and covariance of a stream, chunk by chunk
 
-Every interval is two-sided at 95 %. BLEU is resampled by sacreBLEU, with its own paired test.
+Every interval is two-sided, at 95 % where no other level is asked for. BLEU is resampled by
+sacreBLEU, with its own paired test.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float64
-from scipy.special import betaincinv, stdtrit
+from scipy.special import bdtr, betaincinv, ndtri, stdtrit
 
 from heedful.records import Record
 
@@ -33,18 +35,21 @@ DRAWS = 2_000
 """Resamples of a bootstrap; the ends of the interval are then steady to about a tenth of it."""
 
 
-def wilson(successes: int, count: int) -> tuple[float, float]:
+def wilson(successes: float, count: int, level: float = LEVEL) -> tuple[float, float]:
     """Return Wilson's interval for a probability; (0, 1) where nothing was observed.
+
+    Also for the mean of numbers between 0 and 1, given their sum: they vary less than counts do.
 
     >>> tuple(round(end, 4) for end in wilson(0, 100))
     (0.0, 0.037)
     """
     if count < 1:
         return 0.0, 1.0
-    rate = successes / count
-    middle = (rate + Z * Z / (2 * count)) / (1 + Z * Z / count)
-    half = math.sqrt(rate * (1 - rate) / count + Z * Z / (4.0 * count * count))
-    half *= Z / (1 + Z * Z / count)
+    z = Z if level == LEVEL else float(ndtri((1 + level) / 2))
+    rate = min(max(successes / count, 0.0), 1.0)
+    middle = (rate + z * z / (2 * count)) / (1 + z * z / count)
+    half = math.sqrt(rate * (1 - rate) / count + z * z / (4.0 * count * count))
+    half *= z / (1 + z * z / count)
     # At 0 and at n one end is 0 or 1 exactly; rounding must not move it.
     low = 0.0 if successes == 0 else max(0.0, middle - half)
     high = 1.0 if successes == count else min(1.0, middle + half)
@@ -60,6 +65,27 @@ def clopper_pearson_upper(successes: int, count: int) -> float:
     if successes >= count:
         return 1.0
     return float(betaincinv(successes + 1, count - successes, LEVEL))
+
+
+def quantile_interval(
+    observations: Any, share: float, level: float = LEVEL
+) -> tuple[float, float, float]:
+    """Return a quantile and its interval: two of the observations, whatever they are drawn from.
+
+    The number of observations below the quantile is binomial, which says how far off in their
+    order it may lie. Where there are too few, the interval has no end.
+
+    >>> quantile_interval(range(1, 101), 0.5)
+    (50.5, 40.0, 61.0)
+    """
+    ordered = np.sort(np.asarray(observations, dtype=np.float64).ravel())
+    count, tail = len(ordered), (1 - level) / 2
+    below = bdtr(np.arange(count, dtype=np.float64), count, share)  # P(at most k lie below)
+    first = int(np.searchsorted(below, tail, side="right"))
+    last = int(np.searchsorted(below, 1 - tail, side="left"))
+    low = float(ordered[first - 1]) if first >= 1 else -math.inf
+    high = float(ordered[last]) if last < count else math.inf
+    return float(np.quantile(ordered, share)), low, high
 
 
 def percentile_interval(resampled: Any) -> tuple[float, float]:
@@ -121,7 +147,7 @@ class Estimate(Record):
         return (self.high - self.low) / 2
 
     @classmethod
-    def of(cls, observations: Any) -> Estimate:
+    def of(cls, observations: Any, level: float = LEVEL) -> Estimate:
         """Return the mean of observations that are independent of one another.
 
         >>> estimate = Estimate.of([1.0, 2.0, 3.0])
@@ -133,7 +159,7 @@ class Estimate(Record):
         if count < 2:
             return cls(value=mean, low=-math.inf, high=math.inf, count=count)
         standard_error = float(values.std(ddof=1)) / math.sqrt(count)
-        reach = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * standard_error
+        reach = float(stdtrit(count - 1, (1 + level) / 2)) * standard_error
         return cls(value=mean, low=mean - reach, high=mean + reach, count=count)
 
     @classmethod

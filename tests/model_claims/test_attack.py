@@ -16,7 +16,7 @@ LENGTH = 4
 def previous_at_least(bound: float, layer: int, head: int) -> Margin:
     """Return the margin of "the last token gives the one before it at least this weight"."""
 
-    def margin(trace: Trace) -> Tensor:
+    def margin(trace: Trace, _tokens: Tensor) -> Tensor:
         weights = trace.layers[layer].weights
         if weights.shape[2] < 2:
             return torch.full((len(weights),), torch.inf, dtype=torch.float64)
@@ -35,9 +35,8 @@ def test_what_some_text_breaks_is_broken_by_the_text_found(seed: int, layer: int
     margin = previous_at_least(bound, layer, 0)
     found = Attacker(decoder, margin, seed=seed).search([LENGTH], starts=6)
     assert found.margin < 0
-    assert float(margin(traced(decoder, torch.tensor([found.tokens])))[0]) == pytest.approx(
-        found.margin
-    )
+    rows = torch.tensor([found.tokens])
+    assert float(margin(traced(decoder, rows), rows)[0]) == pytest.approx(found.margin)
 
 
 def test_a_breaking_text_is_shrunk_until_every_token_is_needed() -> None:

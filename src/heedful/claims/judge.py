@@ -9,6 +9,7 @@ cases as were looked at. No verdict is stronger than its evidence.
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import re
@@ -62,6 +63,8 @@ from heedful.claims.worlds import TooFewKeysError
 from heedful.errors import FormulaError
 
 DEFAULT_SECONDS = 10.0
+MODEL_JUDGE = "heedful.model_claims.judge:judge_model_claim"
+"""What judges a claim with a `model`: in a room above this one, which knows models."""
 PROPOSAL_SECONDS = 4.0
 """For each change that may repair a claim."""
 MOST_NARROW = 40
@@ -74,6 +77,8 @@ def judge_claim(
     claim: Claim, *, sheet: str = "", seconds: float | None = None, repair: bool = True
 ) -> Verdict:
     """Judge one claim; if it is refuted, look for its repair."""
+    if claim.model is not None:
+        return _judge_of_models()(claim, sheet=sheet, seconds=seconds)
     start = time.perf_counter()
     deadline = start + (DEFAULT_SECONDS if seconds is None else seconds)
     try:
@@ -103,6 +108,13 @@ def judge_claim(
         reading=claim.reading,
         number=claim.number,
     )
+
+
+def _judge_of_models() -> Callable[..., Verdict]:
+    """Return what judges claims about a model, loaded only when there is one: it needs torch."""
+    module, _, name = MODEL_JUDGE.partition(":")
+    judge: Callable[..., Verdict] = getattr(importlib.import_module(module), name)
+    return judge
 
 
 def _judge_proposal(claim: Claim) -> Verdict:

@@ -19,10 +19,12 @@ from torch import Tensor
 from heedful.model import Decoder
 from heedful.model.trace import Trace
 
-Margin = Callable[[Trace], Tensor]
-"""From a traced batch to one margin for each row; below 0, the statement fails."""
+Margin = Callable[[Trace, Tensor], Tensor]
+"""From a traced batch and its tokens to one margin for each row; below 0, the statement fails."""
 CANDIDATES = 24
 """Exchanges that the gradient proposes, and as many drawn blindly, in each round."""
+MOST_ENUMERATED = 20_000
+"""Where there are no more texts than this, all of them are tried."""
 ROUNDS = 40
 """Exchanges in one descent; it ends earlier where none helps."""
 
@@ -57,10 +59,39 @@ class Attacker:
         self.tried = 0
         self._fixed = 0 if begin is None else 1
 
+    def can_enumerate(self, length: int) -> bool:
+        """Tell whether there are few enough texts of a length to try them all."""
+        free = length - self._fixed
+        return free >= 0 and len(self.allowed) ** free <= MOST_ENUMERATED
+
+    def enumerated(self, length: int) -> Attacked | None:
+        """Return the least margin of all texts of a length; None where there are too many."""
+        if not self.can_enumerate(length):
+            return None
+        free = length - self._fixed
+        digits = torch.arange(len(self.allowed) ** free).unsqueeze(1)
+        powers = len(self.allowed) ** torch.arange(free - 1, -1, -1)
+        rows = self.allowed[(digits // powers) % len(self.allowed)]
+        if self.begin is not None:
+            rows = torch.cat([torch.full((len(rows), 1), self.begin), rows], dim=1)
+        best: Attacked | None = None
+        for part in torch.split(rows, 1024):
+            margins = self.margins(part).nan_to_num(torch.inf)
+            least = int(margins.argmin())
+            if best is None or float(margins[least]) < best.margin:
+                best = Attacked(tuple(part[least].tolist()), float(margins[least]), self.tried)
+        return best
+
     def search(self, lengths: Sequence[int], *, starts: int = 4, below: float = 0.0) -> Attacked:
         """Return the first text whose margin is below a number, shrunk; else the least margin."""
         best: Attacked | None = None
         for length in sorted(lengths):
+            tried = self.enumerated(length)
+            if tried is not None:
+                if tried.margin < below:
+                    return self._shrunk(torch.tensor(tried.tokens), tried.margin, below)
+                best = tried if best is None or tried.margin < best.margin else best
+                continue
             for rows in self._starts(length, starts):
                 tokens, margin = self._descend(rows, below)
                 if best is None or margin < best.margin:
@@ -76,7 +107,7 @@ class Attacker:
         """Return the margin of each row of tokens."""
         self.tried += len(rows)
         with torch.no_grad():
-            return self.margin(self.decoder.trace(rows)).double()
+            return self.margin(self.decoder.trace(rows), rows).double()
 
     def _starts(self, length: int, count: int) -> list[Tensor]:
         """Return texts to begin with: one token repeated, and tokens drawn at random."""
@@ -120,7 +151,7 @@ class Attacker:
         """Return what each exchange changes to first order: (free places, allowed tokens)."""
         with torch.enable_grad():
             trace = self.decoder.trace(text[None])
-            margin = self.margin(trace)
+            margin = self.margin(trace, text[None])
             if not margin.requires_grad:
                 return torch.zeros(len(text) - self._fixed, len(self.allowed))
             slopes: Sequence[Tensor | None] = torch.autograd.grad(

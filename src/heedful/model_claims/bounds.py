@@ -46,6 +46,9 @@ MOST_WORK = 2e10
 class TextBounds:
     """Boxes around everything a decoder computes, for all texts of up to `length` tokens.
 
+    `allowed` are the ids that texts are made of (all if None); with `begin`, every text begins
+    with that id. With `tokens`, there is only this text, and the boxes hold rounding errors.
+
     `streams[l][t]` has a row for each token of `ids[t]`: the stream before layer l at place t
     (after the last layer for l = layers).
     """
@@ -58,14 +61,17 @@ class TextBounds:
         layers: int | None = None,
         allowed: Sequence[int] | None = None,
         begin: int | None = None,
+        tokens: Sequence[int] | None = None,
     ) -> None:
         config = decoder.config
         self.decoder, self.config, self.length = decoder, config, length
         layers = config.layers if layers is None else layers
         free = np.array(range(config.vocabulary) if allowed is None else sorted(set(allowed)))
-        self._check(length, len(free), layers)
+        self._check(length, 1 if tokens is not None else len(free), layers)
         first = free if begin is None else np.array([begin])
         self.ids = [first if t == 0 else free for t in range(length)]
+        if tokens is not None:
+            self.ids = [np.array([number]) for number in tokens]
         table = position_table(decoder)
         self.streams = [
             [
@@ -116,6 +122,25 @@ class TextBounds:
             np.minimum(greatest * (1 + slack) + 1e-300, 1.0),
         )
 
+    def combination(self, layer: int, head: int, t: int, coefficients: Floats) -> Box:
+        """Return bounds of Σ_p c_p α[t, p] for each token of the query at t, places 0 … t."""
+        before, own = self.scores(layer, head, t)
+        scores = Box(
+            np.column_stack([before.low, own.low]), np.column_stack([before.high, own.high])
+        )
+        shape = (len(self.ids[t]), t + 1, 1)
+        values = np.broadcast_to(np.asarray(coefficients)[None, :, None], shape)
+        return weighted_mean(scores, Box.exactly(values))[..., 0]
+
+    def vectors(self, kind: str, layer: int, head: int, t: int) -> Box:
+        """Return the queries or keys of a head for each token at t, before rotation."""
+        attention: Any = self.decoder.blocks[layer]
+        attention = attention.attention
+        heads, kv_heads = self.config.attention.heads, self.config.kv_heads
+        if kind == "query":
+            return self._vectors(layer, head, t, attention.query_norm)
+        return self._vectors(layer, heads + head * kv_heads // heads, t, attention.key_norm)
+
     def total_weight(self, layer: int, head: int, places: KeyPlaces) -> tuple[float, float]:
         """Return bounds of the total weight of some places, for all texts and all queries."""
         found = [
@@ -127,14 +152,20 @@ class TextBounds:
             float(box.high.max()) for box in found
         )
 
-    def logits(self, t: int, tokens: Sequence[int] | None = None) -> Box:
-        """Return the logits of some next tokens (all if None), for each token at t."""
+    def logits(self, t: int, combinations: Floats | None = None) -> Box:
+        """Return the logits after each token at t: all, or combinations of them (one a row)."""
         decoder = self.decoder
         stream = self.streams[self.config.layers][t]
         if decoder.norm is not None:
             stream = normed(stream, decoder.norm, self.config.norm.kind)
         weight = decoder.head_weight.detach().double().numpy()
-        return linear(stream, weight if tokens is None else weight[list(tokens)])
+        if combinations is None:
+            return linear(stream, weight)
+        # Combining the rows first keeps what they have in common out of the bound.
+        rows = linear(Box.exactly(combinations), weight.T)
+        result, loose = linear(stream, rows.middle), rows.radius
+        size = np.maximum(np.abs(stream.low), np.abs(stream.high)) @ loose.T * (1 + 1e-12)
+        return Box(result.low - size, result.high + size)
 
     def _through(self, layer: int) -> list[Box]:
         block: Any = self.decoder.blocks[layer]

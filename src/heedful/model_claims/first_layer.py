@@ -158,6 +158,7 @@ class FirstLayer:
         self._decoder = decoder
         self._table = position_table(decoder)
         self._by_place: dict[int, _Vectors] = {}
+        self._ranges: dict[tuple[int, int], tuple[Floats, Floats]] = {}
         self._scale = 1.0 / math.sqrt(config.head_width)
 
     @property
@@ -224,6 +225,29 @@ class FirstLayer:
             return self.free_range_of_scores(rows, t, p)
         only = self.scores(rows, t, p, np.array([self._begin_column]))[:, 0]
         return only, only
+
+    def ranges(self, t: int) -> tuple[Floats, Floats]:
+        """Return the least and the greatest scores of all queries at t, a column a place before.
+
+        What was worked out once is kept: by distance where only that counts, else by places.
+        """
+        rows = self.queries_at(t)
+        columns = []
+        for p in range(t):
+            opening = p == 0 and self.begin is not None
+            key = (t - p, -1) if self.relative and not opening else (t, p)
+            if key not in self._ranges:
+                parts = [
+                    self.range_of_scores(block, t, p)
+                    for block in np.array_split(rows, -(-len(rows) // BLOCK))
+                ]
+                low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+                self._ranges[key] = low, high
+            columns.append(self._ranges[key])
+        if not columns:
+            return np.zeros((len(rows), 0)), np.zeros((len(rows), 0))
+        low, high = (np.stack(ends, axis=1) for ends in zip(*columns, strict=True))
+        return low, high
 
     def extreme_token(self, row: int, t: int, p: int, *, lowest: bool) -> int:
         """Return the id at p with the lowest or the highest score for a query at t."""
@@ -593,6 +617,61 @@ def _odds_error(error: Floats, ranges: list[tuple[Floats, Floats]], own: Floats)
     for low, high in ranges:
         size = np.maximum(size, np.maximum(np.abs(low), np.abs(high)))
     return 2 * error + 2 * (len(ranges) + 81) * UNIT * (1 + size)
+
+
+class LeastCombination(NamedTuple):
+    """The least value of Σ_p c_p α[t, p] over all texts with a query at t."""
+
+    value: float
+    """What the witness gives, in float64."""
+    low: float
+    """No text gives less."""
+    high: float
+    """The witness gives no more."""
+    tokens: tuple[int, ...]
+    """The witness, up to its query."""
+
+
+def least_combination(layer: FirstLayer, t: int, coefficients: Sequence[float]) -> LeastCombination:
+    """Return the least Σ_p c_p α[t, p] over all texts, for places p = 0 … t.
+
+    For one query token, each x_p = e^{s_p} may be anything between its ends (attained by tokens).
+    Σ c_p x_p / Σ x_p is least where x_p is at its upper end for the smallest coefficients and at
+    its lower end for the others: the best cut in the order of the coefficients is the answer.
+    """
+    rows = layer.queries_at(t)
+    low, high = layer.ranges(t)
+    own = layer.own_scores(rows, t)
+    c = np.asarray(coefficients, dtype=np.float64)
+    order = np.argsort(c[:t], kind="stable")
+    top = np.maximum(high.max(1), own) if t else own
+    large, small = np.exp(high[:, order] - top[:, None]), np.exp(low[:, order] - top[:, None])
+    self_mass, ranked = np.exp(own - top), c[:t][order]
+
+    def cut(weights: Floats) -> Floats:
+        """Return Σ w x for every cut: upper ends before it, lower ends after it."""
+        zero = np.zeros((len(rows), 1))
+        before = np.concatenate([zero, np.cumsum(large * weights, 1)], 1)
+        after = np.concatenate([np.cumsum((small * weights)[:, ::-1], 1)[:, ::-1], zero], 1)
+        total: Floats = before + after
+        return total
+
+    mass = cut(np.ones(t)) + self_mass[:, None]
+    values = (cut(ranked) + (c[t] * self_mass)[:, None]) / mass
+    sizes = (cut(np.abs(ranked)) + (abs(c[t]) * self_mass)[:, None]) / mass
+    spread = np.abs(np.concatenate([high, low, own[:, None]], 1)).max(1)
+    error = 2 * layer.error(rows, t + 1) + 4 * UNIT * (1 + spread) + 2 * product_error(t + 80)
+    errors = 1.1 * error[:, None] * sizes + 1e-300
+    row, place = np.unravel_index(int(np.argmin(values)), values.shape)
+    value, slack = float(values[row, place]), float(errors[row, place])
+    upper = set(order[:place].tolist())
+    tokens = [layer.extreme_token(int(rows[row]), t, p, lowest=p not in upper) for p in range(t)]
+    return LeastCombination(
+        value=value,
+        low=float((values - errors).min()),
+        high=value + slack,
+        tokens=(*tokens, layer.id_of(int(rows[row]))),
+    )
 
 
 def weight_of(log_odds: float) -> float:

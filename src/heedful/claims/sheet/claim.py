@@ -73,6 +73,13 @@ class Claim:
     positions: dict[str, Any] = field(default_factory=dict)
     """Parameters of φ: kind, width, base."""
 
+    model: str | None = None
+    """A trained model that the claim is about: a run, a folder, a file, or a published name."""
+    corpus: str | None = None
+    """The file whose texts a claim about a model is measured on."""
+    texts: str | None = None
+    """Which texts it is about, such as "every text up to 16 tokens" (see `sheet.texts`)."""
+
     where: dict[str, Any] = field(default_factory=dict)
     """The free symbols and their ranges: n = [2, 3, 10], beta = "large", X = "matrix T x d"."""
     let: dict[str, str] = field(default_factory=dict)
@@ -257,6 +264,9 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "sequence": formulas,
     "matrices": formula_table,
     "positions": plain_table,
+    "model": words,
+    "corpus": words,
+    "texts": words,
     "where": plain_table,
     "let": formula_table,
     "tolerance": tolerance,

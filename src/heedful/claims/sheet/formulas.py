@@ -26,6 +26,7 @@ from heedful.claims.language.tree import (
     walk,
 )
 from heedful.claims.sheet.claim import Claim, field_error, shown
+from heedful.claims.sheet.texts import split_texts
 from heedful.errors import FormulaError
 
 STATEMENTS = ("expect", "given")
@@ -35,6 +36,10 @@ TABLES = ("covariance", "matrices", "let")
 NAMED = ("where", "covariance", "matrices")
 """Tables whose keys are names of the language: β and beta are the same there."""
 VECTORS = ("keys", "means", "values")
+MODEL_LETTERS = {
+    "alpha": 2, "logit": 1, "prob": 1, "residual_norm": 1, "key_norm": 2, "query_norm": 2,
+}  # fmt: skip
+"""What can be said of a model, with the number of arguments: alpha(layer, head)[t, s], …"""
 MOST_PARTS = 2_000
 """How large a definition may become when the definitions it uses are written out."""
 
@@ -146,6 +151,8 @@ def read_formulas(claim: Claim) -> tuple[Claim, list[FormulaError]]:
     functions = {
         head.name: len(head.parameters) for head in heads.values() if head.parameters is not None
     }
+    if claim.model is not None:
+        functions = {**MODEL_LETTERS, **functions}
     names = {
         *tables["where"].values(),
         *(head.name for head in heads.values() if head.parameters is None),
@@ -161,8 +168,9 @@ def read_formulas(claim: Claim) -> tuple[Claim, list[FormulaError]]:
         reader = parse if field[0] in STATEMENTS else parse_named_value
         try:
             declared = () if of_function else names
+            body = str(text) if claim.model is None else split_texts(str(text))[0]
             return ParsedFormula(
-                str(text), reader(str(text), functions=functions, names=declared, field=field)
+                str(text), reader(body, functions=functions, names=declared, field=field)
             )
         except FormulaError as error:
             error.field = field

@@ -1,0 +1,594 @@
+"""The judge of claims about a model: for every text, for one text, or on a corpus.
+
+For every text a statement is taken apart into statements about definite places. One that is
+linear in the weights of one first-layer head is decided: proved, or refuted by the text that
+attains the extreme, the shortest first. Others are enclosed by boxes; what these cannot prove
+is attacked, and a text that breaks it refutes. What neither proves nor breaks is undecided.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from heedful import __version__
+from heedful.claims.language.tree import Compare, Expression, Logic, Unary, names_in
+from heedful.claims.sheet.claim import Claim, field_error
+from heedful.claims.sheet.formulas import ParsedFormula, read_claim
+from heedful.claims.sheet.texts import Texts, read_texts, split_texts
+from heedful.claims.verdict import Answer, Counterexample, Decision, Evidence, Verdict, Word
+from heedful.errors import InputError
+from heedful.model.trace import Trace
+from heedful.model_claims.attack import Attacker
+from heedful.model_claims.corpus import decide_on_corpus, measured_on_corpus
+from heedful.model_claims.first_layer import as_text
+from heedful.model_claims.models import NamedModel, open_model
+from heedful.model_claims.prover import Prover
+from heedful.model_claims.statements import (
+    Atom,
+    Instance,
+    Meaning,
+    NoSuchPlaceError,
+    TextEvaluator,
+    TextValues,
+    instances,
+    linear_form,
+)
+
+DEFAULT_SECONDS = 60.0
+ROUNDING = 1e-9
+"""A text breaks a statement if it fails by more than this in float64: the decoder's own rounding
+errors are far smaller."""
+MEANINGLESS = ("keys", "query", "heads", "sequence", "matrices", "covariance", "positions", "let")
+"""Fields of other claims that say nothing about a model."""
+_THEOREM = "first-layer theorem"
+STRENGTHS = ("refuted", "undecided", "supported", "proved")
+
+
+def judge_model_claim(claim: Claim, *, sheet: str = "", seconds: float | None = None) -> Verdict:
+    """Judge one claim about a model."""
+    start = time.perf_counter()
+    deadline = start + (DEFAULT_SECONDS if seconds is None else seconds)
+    claim = read_claim(claim)
+    model = open_model(str(claim.model))
+    judge = _ModelJudge(claim, model, deadline)
+    answer = None
+    if claim.find is not None:
+        word, evidence, counterexample, answer = judge.find()
+    else:
+        word, evidence, counterexample = judge.decide()
+    return Verdict(
+        sheet=sheet,
+        id=claim.id,
+        says=claim.says,
+        expects=" and ".join(claim.expect),
+        verdict=word,
+        evidence=evidence,
+        counterexample=counterexample,
+        answer=answer,
+        seconds=round(time.perf_counter() - start, 4),
+        versions={"heedful": __version__, "torch": str(torch.__version__)},
+        source=claim.source,
+        reading=claim.reading,
+        number=claim.number,
+    )
+
+
+class _Statement(NamedTuple):
+    """One formula of a claim, and the texts it is about."""
+
+    tree: Expression
+    texts: Texts
+
+
+class _ModelJudge:
+    """One claim about one model."""
+
+    def __init__(self, claim: Claim, model: NamedModel, deadline: float) -> None:
+        self.claim, self.model, self.deadline = claim, model, deadline
+        for name in MEANINGLESS:
+            if getattr(claim, name):
+                raise field_error(
+                    (name,),
+                    "says nothing about a model",
+                    expected="a claim with a `model` has expect, texts, corpus, given and where",
+                )
+        self.meaning = Meaning(
+            model.decoder,
+            {name: self._symbol(name, value) for name, value in claim.where.items()},
+            None if claim.find is None else claim.find.partition(" ")[2],
+        )
+        self.statements = [
+            self._statement(number, text) for number, text in enumerate(claim.expect)
+        ]
+
+    def decide(self) -> Decision:
+        """Return the weakest of the decisions on all formulas."""
+        decisions = []
+        for statement in self.statements:
+            decisions.append(self._decide(statement))
+            if decisions[-1][0] == "refuted":
+                break
+        return min(decisions, key=lambda decision: STRENGTHS.index(decision[0]))
+
+    def _decide(self, statement: _Statement) -> Decision:
+        tree, texts = statement
+        if texts.kind == "corpus":
+            return decide_on_corpus(
+                tree, self.meaning, self.model, self.claim, texts, len(self.statements)
+            )
+        if texts.kind == "one":
+            return self._for_one_text(tree, self.model.encode(texts.text), texts)
+        return self._for_every_text(tree, texts)
+
+    # ---- reading ----
+
+    def _statement(self, number: int, text: str) -> _Statement:
+        assert isinstance(text, ParsedFormula)
+        _, texts = split_texts(text)
+        if texts is None and self.claim.texts is not None:
+            texts = read_texts(self.claim.texts)
+        if texts is None:
+            raise field_error(
+                ("expect", number),
+                "does not say which texts it is about",
+                expected='texts = "every text up to 16 tokens", or the same words after the '
+                "formula",
+                hint='there are also "the corpus, with 95 %" and \'the text "…"\'',
+            )
+        context = self.model.decoder.config.context
+        if texts.kind == "every" and texts.length > context:
+            raise field_error(
+                ("expect", number),
+                f"is about texts of up to {texts.length} tokens",
+                expected=f"at most {context}, the context of this model",
+            )
+        tree = text.tree
+        given = self.claim.given
+        if given is not None:
+            assert isinstance(given, ParsedFormula)
+            tree = Logic("implies", given.tree, tree)
+        return _Statement(tree, texts)
+
+    def _symbol(self, name: str, value: Any) -> Fraction:
+        if isinstance(value, int | float):
+            return Fraction(str(value))
+        if isinstance(value, str) and value.startswith("token "):
+            written = value.removeprefix("token ").strip()
+            text = written[1:-1] if len(written) > 1 and written[0] in "\"'" else written
+            if self.model.tokenizer is not None:
+                number = self.model.tokenizer.id_of(text)
+                ids = [number] if number is not None else self.model.tokenizer.encode(text)
+                if len(ids) == 1 and ids[0] is not None:
+                    return Fraction(ids[0])
+                problem = f"{text!r} is {len(ids)} tokens"
+            else:
+                problem = "this model has no tokenizer"
+            raise field_error(("where", name), problem, expected="one token, or its number")
+        raise field_error(
+            ("where", name),
+            f"is {value!r}",
+            expected="a number, or 'token \"word\"'",
+        )
+
+    # ---- for one text ----
+
+    def _for_one_text(self, tree: Expression, tokens: list[int], texts: Texts) -> Decision:
+        if not tokens:
+            raise InputError("texts", "the text is empty", expected="at least one token")
+        prover = Prover(self.model.decoder, len(tokens), tokens=tokens)
+        wanted = instances(tree, self.meaning, len(tokens))
+        unsure = None
+        for one in wanted:
+            truth = self._enclosed(one, prover)
+            if truth is False:
+                return self._refuted(one, tokens, "interval arithmetic", len(wanted))
+            unsure = one if truth is None and unsure is None else unsure
+        if unsure is None:
+            statement = (
+                f"Every number in {_count(len(wanted), 'statement')} about this text of "
+                f"{len(tokens)} tokens was enclosed, with all rounding errors, by an interval that "
+                "decides it."
+            )
+            return "proved", Evidence(method="interval arithmetic", statement=statement), None
+        margin = float(self._margins(unsure, torch.tensor([tokens]))[0])
+        if margin < -ROUNDING:
+            return self._refuted(unsure, tokens, "evaluation", len(wanted))
+        statement = f"In float64 it holds by {margin:.3g}; the intervals were too wide to prove it."
+        word: Word = "supported" if margin > ROUNDING else "undecided"
+        return word, Evidence(method="evaluation", statement=statement, draws=1), None
+
+    # ---- for every text ----
+
+    def _for_every_text(self, tree: Expression, texts: Texts) -> Decision:
+        prover = Prover(self.model.decoder, texts.length, begin=self.model.begin)
+        wanted = self._instances(tree, texts)
+        if not wanted:
+            statement = f"No text of up to {texts.length} tokens has the places it speaks of."
+            return "proved", Evidence(method="no such case", statement=statement), None
+        open_ones: list[Instance] = []
+        boxes = False
+        for one in wanted:
+            if time.perf_counter() > self.deadline:
+                open_ones.append(one)
+                break
+            try:
+                truth, tokens, boxed = self._for_all(one, prover)
+            except InputError:  # bounds that would take too long: only the attack is left
+                truth, tokens, boxed = None, None, True
+            boxes = boxes or boxed
+            if truth is False and tokens is not None:
+                # Where the formula knows n, the text must have that many tokens.
+                filled = list(tokens) + [tokens[-1]] * (one.length - len(tokens)) * self._counts(
+                    tree
+                )
+                shortest = not open_ones and not self._counts(tree)
+                return self._refuted(one, filled, _THEOREM, len(wanted), shortest=shortest)
+            if truth is not True:
+                open_ones.append(one)
+        if not open_ones:
+            return "proved", self._proof(wanted, texts, boxes=boxes), None
+        return self._attacked(open_ones, texts, len(wanted))
+
+    def _instances(self, tree: Expression, texts: Texts) -> list[Instance]:
+        """Return what must hold, shortest texts first; one length is enough where n is no name."""
+        if self._counts(tree):
+            lengths: Sequence[int] = range(1, texts.length + 1)
+        else:
+            lengths = [texts.length]
+        found = [one for length in lengths for one in instances(tree, self.meaning, length)]
+        return sorted(found, key=lambda one: _last_place(one, self.meaning))
+
+    def _counts(self, tree: Expression) -> bool:
+        """Tell whether a formula depends on the number of tokens."""
+        return bool(names_in(tree) & {"n", "T", "loss"})
+
+    def _for_all(
+        self, one: Instance, prover: Prover
+    ) -> tuple[bool | None, tuple[int, ...] | None, bool]:
+        """Return whether a statement holds for all texts, a text that breaks it, and whether boxes
+        were needed."""
+        if isinstance(one.statement, Compare) and self._is_linear(one):
+            for form, strict in self._forms(one):
+                bounded = prover.least(form)
+                exact = bounded.tokens is not None
+                if bounded.low > 0 or (bounded.low >= 0 and not strict):
+                    continue
+                if exact and bounded.attained is not None and bounded.attained < 0:
+                    return False, bounded.tokens, False
+                return None, None, not exact
+            return True, None, not self._first_layer_only(one)
+        return self._enclosed(one, prover), None, True
+
+    def _forms(self, one: Instance) -> list[tuple[Any, bool]]:
+        """Return the linear forms that must not be negative, and whether 0 is too little."""
+        compare = one.statement
+        assert isinstance(compare, Compare)
+        left = linear_form(compare.left, one.env, self.meaning, one.length)
+        right = linear_form(compare.right, one.env, self.meaning, one.length)
+        if left is None or right is None:
+            raise _NotLinearError
+        gap = left.plus(right.scaled(Fraction(-1)))
+        if compare.operator in (">", ">="):
+            return [(gap, compare.operator == ">")]
+        if compare.operator in ("<", "<="):
+            return [(gap.scaled(Fraction(-1)), compare.operator == "<")]
+        if compare.operator in ("~", "="):
+            room = Fraction(0)
+            if compare.within is not None:
+                width = linear_form(compare.within, one.env, self.meaning, one.length)
+                if width is None or width.terms:
+                    raise _NotLinearError
+                room = width.constant
+            elif compare.operator == "~":
+                room = Fraction(str(self.claim.tolerance))
+            slack = type(gap)({}, room)
+            return [(slack.plus(gap.scaled(Fraction(-1))), False), (slack.plus(gap), False)]
+        raise _NotLinearError
+
+    def _is_linear(self, one: Instance) -> bool:
+        try:
+            return bool(self._forms(one))
+        except _NotLinearError:
+            return False
+
+    def _first_layer_only(self, one: Instance) -> bool:
+        return all(
+            atom.letter == "alpha" and atom.arguments[0] == 1
+            for form, _ in self._forms(one)
+            for atom in form.terms
+        )
+
+    def _enclosed(self, one: Instance, prover: Prover) -> bool | None:
+        """Return what intervals say of a statement: true, false or unknown."""
+        return self._truth(one.statement, one, prover)
+
+    def _truth(self, node: Expression, one: Instance, prover: Prover) -> bool | None:
+        match node:
+            case Compare():
+                return self._compared(one._replace(statement=node), prover)
+            case Logic(operator, left, right):
+                x, y = self._truth(left, one, prover), self._truth(right, one, prover)
+                if operator == "implies":
+                    x, operator = (None if x is None else not x), "or"
+                if operator == "and":
+                    return False if False in (x, y) else (None if None in (x, y) else True)
+                return True if True in (x, y) else (None if None in (x, y) else False)
+            case Unary("not", operand):
+                inside = self._truth(operand, one, prover)
+                return None if inside is None else not inside
+        return None
+
+    def _compared(self, one: Instance, prover: Prover) -> bool | None:
+        try:
+            forms = self._forms(one)
+        except _NotLinearError:
+            return None
+        sure = True
+        for form, strict in forms:
+            bounded = prover.least(form)
+            if bounded.high < 0:
+                return False
+            sure = sure and (bounded.low > 0 or (bounded.low >= 0 and not strict))
+        return True if sure else None
+
+    # ---- breaking texts ----
+
+    def _attacked(self, open_ones: list[Instance], texts: Texts, count: int) -> Decision:
+        """Look for a text that breaks what could not be proved."""
+        by_length: dict[int, list[Instance]] = {}
+        for one in open_ones:
+            by_length.setdefault(one.length, []).append(one)
+        lengths = sorted(by_length)
+        deepest = max(lengths)
+
+        def known(length: int) -> list[Instance]:
+            return by_length.get(length, []) if len(lengths) > 1 else by_length[deepest]
+
+        def margin(trace: Trace, rows: Tensor) -> Tensor:
+            return self._margin_of_all(known(rows.shape[1]), trace, rows)
+
+        attempts = lengths if len(lengths) > 1 else _some_lengths(open_ones, self.meaning, deepest)
+        attacker = Attacker(
+            self.model.decoder,
+            margin,
+            begin=self.model.begin,
+            seed=self.claim.seed,
+            out_of_time=lambda: time.perf_counter() > self.deadline,
+        )
+        found = attacker.search(attempts, below=-ROUNDING)
+        tried, least = found.tried, found.margin
+        if least < -ROUNDING:
+            tokens = list(found.tokens)
+            broken = min(known(len(tokens)), key=lambda one: self._safe_margin(one, tokens))
+            return self._refuted(broken, tokens, "search guided by gradients", count)
+        whole = all(attacker.can_enumerate(length) for length in lengths)
+        proved = f"{count - len(open_ones)} of {_count(count, 'statement')} about single places"
+        if whole and least > ROUNDING and not attacker.out_of_time():
+            statement = (
+                f"{proved} could be proved; the others hold in all {tried:,} texts there are, by "
+                f"at least {least:.3g}, as float64 computes them."
+            )
+            return "supported", self._searched("enumeration", statement, tried), None
+        statement = (
+            f"{proved} could be proved. The bounds of the others are too wide, and {tried:,} texts "
+            f"tried by exchanging tokens broke none (the least margin was {least:.3g})."
+        )
+        return "undecided", self._searched("search guided by gradients", statement, tried), None
+
+    def _searched(self, method: str, statement: str, tried: int) -> Evidence:
+        return Evidence(method=method, statement=statement, draws=tried, seed=self.claim.seed)
+
+    def _margin_of_all(self, known: list[Instance], trace: Trace, rows: Tensor) -> Tensor:
+        evaluator = TextEvaluator(self.meaning, TextValues(trace, rows))
+        margins = []
+        for one in known:
+            try:
+                margins.append(evaluator.margin(one._replace(length=rows.shape[1])))
+            except NoSuchPlaceError:
+                continue
+        if not margins:
+            return torch.full((len(rows),), torch.inf, dtype=torch.float64)
+        return torch.stack(margins).amin(0)
+
+    def _margins(self, one: Instance, rows: Tensor) -> Tensor:
+        with torch.no_grad():
+            trace = self.model.decoder.trace(rows)
+            values = TextValues(trace, rows)
+            return TextEvaluator(self.meaning, values).margin(one._replace(length=rows.shape[1]))
+
+    def _safe_margin(self, one: Instance, tokens: list[int]) -> float:
+        try:
+            return float(self._margins(one, torch.tensor([tokens]))[0])
+        except NoSuchPlaceError:
+            return float("inf")
+
+    def _refuted(
+        self,
+        one: Instance,
+        tokens: list[int],
+        method: str,
+        count: int,
+        *,
+        shortest: bool = False,
+    ) -> Decision:
+        tokens = self._as_the_tokenizer_would(one, tokens)
+        rows = torch.tensor([tokens])
+        with torch.no_grad():
+            evaluator = TextEvaluator(
+                self.meaning, TextValues(self.model.decoder.trace(rows), rows)
+            )
+            here = one._replace(length=len(tokens))
+            margin = float(evaluator.margin(here)[0])
+            sides = [float("nan"), float("nan")]
+            if isinstance(one.statement, Compare):
+                parts = (one.statement.left, one.statement.right)
+                sides = [float(evaluator.number(part, one.env)[0]) for part in parts]
+        text, produced = as_text(tokens, self.model.tokenizer)
+        where = ", ".join(f"{name} = {value}" for name, value in one.env.items())
+        said = f"the tokens {tokens}" if text is None else f"the text {text!r}"
+        statement = f"For {said} ({len(tokens)} tokens)" + (f" and {where}" if where else "")
+        statement += f", the left side is {sides[0]:.6g} and the right side {sides[1]:.6g}"
+        statement += "" if margin < 0 else " (too near to tell apart in float64)"
+        statement += (
+            "."
+            if produced is not False
+            else ("; the tokenizer itself would not make these tokens of that text.")
+        )
+        counterexample = Counterexample(
+            symbols={**one.env, "tokens": tokens, "text": text, "produced": produced},
+            left=sides[0],
+            right=sides[1],
+            gap=-margin,
+            statement=statement + (" No shorter text breaks it." if shortest else ""),
+        )
+        reason = f"Of {_count(count, 'statement')} about single places, this one fails."
+        return "refuted", Evidence(method=method, statement=reason), counterexample
+
+    def _as_the_tokenizer_would(self, one: Instance, tokens: list[int]) -> list[int]:
+        """Return tokens that the tokenizer makes of the same text, if these break it as well."""
+        text, produced = as_text(tokens, self.model.tokenizer)
+        if produced is not False or text is None:
+            return tokens
+        try:
+            again = self.model.encode(text)
+        except InputError:
+            return tokens
+        same = len(again) == len(tokens) and self._safe_margin(one, again) < -ROUNDING
+        return again if same else tokens
+
+    def _proof(self, wanted: list[Instance], texts: Texts, *, boxes: bool) -> Evidence:
+        vocabulary = self.model.decoder.config.vocabulary
+        opening = "" if self.model.begin is None else ", each behind the opening mark,"
+        if boxes:
+            method = "interval arithmetic"
+            how = (
+                "boxes around the residual stream of every place and token, carried through all "
+                "layers"
+            )
+        else:
+            method = _THEOREM
+            how = (
+                "in the first layer the other tokens are free once the query's token is fixed, so "
+                "the extreme of each place is found by itself"
+            )
+        statement = (
+            f"For all texts of up to {texts.length} of the {vocabulary:,} tokens{opening} "
+            f"{_count(len(wanted), 'statement')} about single places hold: {how}; all rounding "
+            "errors are included."
+        )
+        return Evidence(method=method, statement=statement)
+
+    # ---- for which number ----
+
+    def find(self) -> tuple[Any, Evidence, Counterexample | None, Answer]:
+        """Return the least or greatest number with which the claim holds."""
+        asks = str(self.claim.find)
+        ends: list[tuple[float, float, tuple[int, ...] | None]] = []
+        for tree, texts in self.statements:
+            if texts.kind == "corpus":
+                low, high = measured_on_corpus(
+                    tree, self.meaning, self.model, self.claim, texts, asks
+                )
+                ends.append((low, high, None))
+                continue
+            tokens = self.model.encode(texts.text) if texts.kind == "one" else None
+            length = texts.length if tokens is None else len(tokens)
+            prover = Prover(self.model.decoder, length, begin=self.model.begin, tokens=tokens)
+            wanted = (
+                self._instances(tree, texts)
+                if tokens is None
+                else instances(tree, self.meaning, length)
+            )
+            ends += [self._limit(one, prover, asks) for one in wanted]
+        return self._answer(asks, ends)
+
+    def _limit(
+        self, one: Instance, prover: Prover, asks: str
+    ) -> tuple[float, float, tuple[int, ...] | None]:
+        """Return what one statement allows x at most (or at least), enclosed, with its text."""
+        unknown = Atom("open number", (), ())
+        try:
+            forms = self._forms(one)
+        except (_NotLinearError, AssertionError):
+            raise one.statement.error(
+                "the number asked for must stand in a linear relation",
+                expected="such as alpha(1, 1)[t, t-1] >= x",
+            ) from None
+        (form, _), *more = forms
+        slope = form.terms.get(unknown)
+        upper = asks.startswith("greatest")
+        if more or slope is None or (slope < 0) != upper:
+            raise one.statement.error(
+                f"{asks} is not bounded by this relation",
+                expected="greatest x in … >= x, least x in … <= x",
+            )
+        rest = type(form)({a: c for a, c in form.terms.items() if a != unknown}, form.constant)
+        bounded = prover.least(rest.scaled(1 / abs(slope)))
+        high = bounded.high if bounded.attained is None else bounded.attained
+        ends = (bounded.low, high, bounded.tokens)
+        return ends if upper else (-high, -bounded.low, bounded.tokens)
+
+    def _answer(
+        self, asks: str, ends: list[tuple[float, float, tuple[int, ...] | None]]
+    ) -> tuple[Any, Evidence, Counterexample | None, Answer]:
+        upper = asks.startswith("greatest")
+        pick = min if upper else max
+        if not ends:
+            raise InputError("find", "the claim speaks of no place that exists")
+        low, high = pick(end[0] for end in ends), pick(end[1] for end in ends)
+        edge = (lambda end: end[1]) if upper else (lambda end: -end[0])
+        witness = min(ends, key=edge)[2]
+        holds, fails = (low, high) if upper else (high, low)
+        text = None if witness is None else as_text(list(witness), self.model.tokenizer)[0]
+        said = "" if text is None else f" The text {text!r} attains it."
+        statement = f"The {asks} lies between {low:.9g} and {high:.9g}.{said}"
+        sure = all(texts.kind != "corpus" for _, texts in self.statements)
+        answer = Answer(
+            asks=asks,
+            low=low,
+            high=high,
+            holds_with=repr(holds),
+            fails_with=None if witness is None else repr(fails),
+            certified=sure,
+            statement=statement,
+        )
+        evidence = Evidence(
+            method=_THEOREM if witness is not None else "interval arithmetic",
+            statement=statement,
+            numbers={"low": low, "high": high, **({} if witness is None else {"tokens": witness})},
+        )
+        return ("proved" if sure else "supported"), evidence, None, answer
+
+
+class _NotLinearError(Exception):
+    """A relation is not linear in the letters of the model."""
+
+
+def _last_place(one: Instance, meaning: Meaning) -> int:
+    """Return the last place that a statement speaks of; the whole text where that is unclear."""
+    if isinstance(one.statement, Compare):
+        try:
+            left = linear_form(one.statement.left, one.env, meaning, one.length)
+            right = linear_form(one.statement.right, one.env, meaning, one.length)
+        except NoSuchPlaceError:
+            return one.length
+        if left is not None and right is not None:
+            places = [p for atom in (*left.terms, *right.terms) for p in atom.places]
+            return max(places, default=one.length)
+    return one.length
+
+
+def _some_lengths(open_ones: list[Instance], meaning: Meaning, longest: int) -> list[int]:
+    """Return lengths of texts to try: those in which some statement speaks of existing places."""
+    ends = sorted({_last_place(one, meaning) for one in open_ones})
+    return sorted({*ends[:6], ends[len(ends) // 2], longest})
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
