@@ -195,6 +195,8 @@ def enclosed(problem: CompiledClaim, case: Case) -> bool | None:
 
 def over_cells(problem: CompiledClaim, case: Case, count: int = CELLS[-1]) -> BallEvaluator:
     """Return the evaluator that encloses statistics of one noisy direction, cell by cell."""
+    if noise_directions(problem, case.scalars) != 1:
+        raise NotEnclosed("noise in more than one direction")
     # Outside a statistic only what is not random has a value: no cell stands for all.
     fixed = {n: Enclosure(decimal(x), "scalar") for n, x in case.scalars.items()}
     world = BallWorld(symbols=fixed, tolerance=float(problem.claim.tolerance))

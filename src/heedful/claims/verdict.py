@@ -7,9 +7,11 @@ from typing import Any, Literal
 
 from heedful.records import Record, Word
 
-Kind = Literal["true", "true at our number", "false", "false at our number", "undecided"]
+Kind = Literal[
+    "true", "number found", "true at our number", "false", "false at our number", "undecided"
+]
 KINDS: tuple[Kind, ...] = (
-    "true", "true at our number", "false", "false at our number", "undecided",
+    "true", "number found", "true at our number", "false", "false at our number", "undecided",
 )  # fmt: skip
 """What a verdict says about the source of a claim."""
 
@@ -128,6 +130,8 @@ class Verdict(Record):
         """
         if self.verdict == "undecided":
             return "undecided"
+        if self.answer is not None:
+            return "number found" if self.holds else "false"
         truth: Literal["true", "false"] = "true" if self.holds else "false"
         return f"{truth} at our number" if self.number else truth  # type: ignore[return-value]
 

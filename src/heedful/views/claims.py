@@ -36,6 +36,7 @@ from heedful.views.html import environment
 TONES = {"proved": "good", "supported": "fine", "refuted": "bad", "undecided": "unsure"}
 KIND_TONES = {
     "true": "good",
+    "number found": "good",
     "true at our number": "fine",
     "false": "bad",
     "false at our number": "bad",
@@ -43,6 +44,7 @@ KIND_TONES = {
 }
 KIND_WORDS = {
     "true": "true",
+    "number found": "asked for a number, which was found",
     "true at our number": "true at a number we chose",
     "false": "false whatever number one chooses",
     "false at our number": "false at a number we chose",
@@ -384,9 +386,10 @@ def _findings(record: CheckReport) -> tuple[str, ...]:
     return (
         f"Of {len(course)} statements in the five course sheets, {len(wrong)} are false whatever "
         f"number one chooses; for {len(mended)} of these the machine found a repair that holds. "
-        f"Where a sheet has a word and no number, {said.count('false at our number')} are false "
-        f"and {said.count('true at our number')} true at the number we chose. "
-        f"{said.count('true')} are true as they stand.",
+        f"{said.count('true')} are true as they stand. Where a sheet has a word and no number, the "
+        f"number was found for {said.count('number found')}; at a number that we chose "
+        f"{said.count('true at our number')} are true and {said.count('false at our number')} "
+        "false.",
     )
 
 
