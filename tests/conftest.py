@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 os.environ["COLUMNS"] = "100"  # tables must not depend on who looks at the tests
 # Two workers share the cores: more threads in each would only wait for one another.
@@ -11,7 +12,11 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 import signal
 
+import pytest
+import tools
 from hypothesis import settings
+
+from heedful.progress import duration
 
 # A suite started with `&`, nohup or from a job without a terminal ignores Ctrl-C, and its children
 # would inherit that: tests of Ctrl-C are about a command that somebody typed.
@@ -22,3 +27,43 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # a first call that imports or compiles is slow and right. No database: tests write nothing here.
 settings.register_profile("heedful", deadline=None, derandomize=True, database=None)
 settings.load_profile("heedful")
+
+LINE_SECONDS = 20.0
+"""How often the suite says how long the rest may take."""
+
+
+class Estimate:
+    """Says from time to time how many tests are left, on a terminal and in a log."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config, self.done = config, 0
+        self.began = self.shown = time.monotonic()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.done += report.when == "teardown"
+        now = time.monotonic()
+        if report.when != "teardown" or now - self.shown < LINE_SECONDS:
+            return
+        self.shown = now
+        writer = self.config.pluginmanager.get_plugin("terminalreporter")
+        total = 0 if writer is None else writer._numcollected
+        if writer is not None and total > self.done:
+            gone = now - self.began
+            left = gone / self.done * (total - self.done)
+            writer.ensure_newline()
+            writer.write_line(
+                f"{self.done:,} of {total:,} tests in {duration(gone)}, about {duration(left)} left"
+            )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # of several processes, the one that prints
+        config.pluginmanager.register(Estimate(config), "estimate")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once what could not be tried here, and which command helps."""
+    skipped = "".join(str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
+    for line in (tools.NO_BROWSER, tools.NO_COMPILER):
+        if line in skipped:
+            terminalreporter.write_line(line)

@@ -1,9 +1,9 @@
-"""A real browser for tests: Debian's Chromium, driven by Playwright, told to stay at home."""
+"""A real browser for tests: Chromium, driven by Playwright, told to stay at home."""
 
 from __future__ import annotations
 
 import math
-import shutil
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+import tools
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 FLAGS = (
@@ -33,11 +35,14 @@ class Visit:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Start the browser of this machine."""
-    place = shutil.which("chromium") or shutil.which("chromium-browser")
-    assert place, "the browser tests need Chromium: apt-get install chromium"
+    """Start the browser of this machine, or the one that `make test` brought."""
+    place = tools.browser()
+    if place is None:
+        pytest.skip(tools.NO_BROWSER)
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=place, args=list(FLAGS))
+        browser = driver.chromium.launch(
+            executable_path=place, args=list(FLAGS), env=dict(os.environ) | tools.libraries()
+        )
         yield browser
         browser.close()
 
