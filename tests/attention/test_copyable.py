@@ -106,14 +106,22 @@ def test_the_smoothed_perceptron_leads_where_the_margin_is_wide() -> None:
     assert (leads.margin > 0).mean() > 0.9
 
 
-def test_a_search_without_time_leaves_keys_open_and_says_nothing_wrong() -> None:
+def test_no_searches_leave_keys_open_and_say_nothing_wrong() -> None:
     keys = sphere(150, 24, 3) * np.exp(np.random.default_rng(3).standard_normal((150, 1)))
-    whole, short = copyable(keys), copyable(keys, seconds=0.0)
+    whole, short = copyable(keys), copyable(keys, searches=0)
 
     assert short.undecided
     assert not (short.copyable & ~whole.copyable).any()
     decided = np.setdiff1d(np.arange(150), short.undecided)
     assert short.copyable[decided].tolist() == whole.copyable[decided].tolist()
+
+
+def test_more_searches_decide_more_and_the_same_number_the_same() -> None:
+    keys = sphere(150, 24, 3) * np.exp(np.random.default_rng(3).standard_normal((150, 1)))
+    made = [copyable(keys, searches=count) for count in (0, 20, 60, 10_000)]
+    left = [set(one.undecided) for one in made]
+    assert left[0] > left[1] > left[2] > left[3] == set(copyable(keys).undecided)
+    assert copyable(keys, searches=20).undecided == made[1].undecided
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

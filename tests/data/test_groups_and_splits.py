@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.data.corpus import Documents, Pairs
-from heedful.data.splits import linked_groups, overlap, references, split
+from heedful.data.splits import linked_groups, one_word_away, overlap, references, split
 from heedful.errors import ConfigError
 
 word = st.sampled_from([f"w{number}" for number in range(25)])
@@ -157,3 +157,17 @@ def test_references_are_all_targets_of_a_source(rows: list[tuple[str, str]]) -> 
     found = references(corpus_of(rows))
     assert dict(zip(found.sources, map(list, found.targets), strict=True)) == expected
     assert found.with_several == sum(len(targets) > 1 for targets in expected.values())
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", "c"]), min_size=0, max_size=4).map(" ".join)
+
+
+@given(st.lists(WORDS, max_size=5), st.lists(WORDS, max_size=5))
+def test_one_word_away_is_counted_as_by_comparing_all(known: list[str], asked: list[str]) -> None:
+    def near(one: str, other: str) -> bool:
+        first, second = one.split(), other.split()
+        changed = sum(a != b for a, b in zip(first, second, strict=False))
+        return len(first) == len(second) >= 3 and changed <= 1
+
+    slow = sum(any(near(text, one) for one in known) for text in asked)
+    assert one_word_away(known, asked) == slow

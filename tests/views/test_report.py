@@ -11,6 +11,8 @@ import pytest
 
 from heedful.cli.main import main
 from heedful.data.synthetic.phrasebook import phrasebook
+from heedful.model.weights.published import cached_path
+from heedful.studies.conclusions import calculated
 from heedful.studies.lab import (
     SUMMARY,
     Laboratory,
@@ -73,7 +75,7 @@ def part(name: str, findings: int = 4) -> PartRecord:
         title=name.title(),
         lead="What was asked.",
         blocks=(group("Block"),),
-        findings=tuple(f"{name} {number} was found." for number in range(findings)),
+        findings=tuple(calculated(f"{name} {number} was found.") for number in range(findings)),
         seconds=75.0,
     )
     return replace(part_of(section, section_record()), command=f"heed lab --only {name}")
@@ -155,3 +157,20 @@ def test_subscripts_are_set_and_the_rest_is_escaped() -> None:
     assert maths("<b> mu_a & x_12 W_Q k_ab multiple") == (
         "&lt;b&gt; <i>μ</i><sub>a</sub> &amp; x_12 <i>W</i><sub>Q</sub> k_ab multiple"
     )
+
+
+def test_a_public_model_takes_part_only_where_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    plain = translation_settings(Laboratory(output=tmp_path))
+    cached = cached_path("smollm2")
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(b"")
+    assert translation_settings(Laboratory(output=tmp_path)) == plain
+    assert plain.elsewhere.model is None
+    lab = Laboratory(output=tmp_path, model="smollm2")
+    named = translation_settings(lab).elsewhere
+    assert (named.model, named.sizes) == ("smollm2", (500,))
+    assert lab.command("translation").endswith("--model smollm2")
+    assert lab.decisive(("model",)) == {"model": "smollm2"}

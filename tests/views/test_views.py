@@ -35,6 +35,7 @@ from heedful.attention.operation import Reading
 from heedful.errors import InputError
 from heedful.positions import SCHEMES, positions_study
 from heedful.records import Record
+from heedful.studies.conclusions import Conclusion
 from heedful.views import blocks as views
 from heedful.views.attention import (
     copyable_blocks,
@@ -202,7 +203,8 @@ def test_nothing_that_a_record_says_becomes_markup(capsys) -> None:
     grid = table("", "says")
     grid.row(Span(rude, "bad"))
     parts = group(rude, rude, grid)
-    section = Section(name="x", title=rude, lead=rude, blocks=(parts,), findings=(rude,))
+    concluded = Conclusion(text=rude, stands=True, kind="calculation")
+    section = Section(name="x", title=rude, lead=rude, blocks=(parts,), findings=(concluded,))
     assert "<script>" not in blocks_html([section])
     assert _printed([section], capsys).count(rude) == 6
 

@@ -18,7 +18,7 @@ export interface Alignment {
   weights: number[][]
   mass: number[]
   links: number[]
-  heads: { layer: number; head: number; mass: number; information: number }[]
+  heads: { layer: number; head: number; name: string; mass: number; information: number }[]
 }
 
 interface TranslateAnswer {
@@ -142,6 +142,7 @@ interface Estimate {
 export interface Head {
   layer: number
   head: number
+  name: string
   kinds: Record<string, number>
   kind: string
   top_mass: Estimate
@@ -159,16 +160,17 @@ interface BehaviourAnswer {
 }
 
 /** What heads are called, in the order in which they are shown. */
+/** What a head with each label does, in the words of `studies/heads/behaviour.py`. */
 export const LABELS: Record<string, string> = {
-  previous: 'the token before',
-  self: 'the token itself',
-  first: 'the first token',
-  duplicate: 'the same token, earlier',
-  induction: 'what followed the same token',
-  source: 'the source, in step with the target',
-  copies: 'one key, whichever it is',
-  averages: 'a few keys',
-  diffuse: 'many keys',
+  previous: 'previous token',
+  self: 'itself',
+  first: 'first token',
+  duplicate: 'same token before',
+  induction: 'induction',
+  source: 'follows the source',
+  copies: 'copies, elsewhere',
+  averages: 'averages few',
+  diffuse: 'diffuse',
 }
 
 export const labelOf = (head: Head): string => head.looks_for || head.kind

@@ -35,6 +35,13 @@ def lab(
             "[default: the phrasebook]",
         ),
     ] = None,
+    model: Annotated[
+        str | None,
+        Parameter(
+            help="A public checkpoint that the translation part fine-tunes too, such as smollm2: "
+            "a name, a folder or a file. [default: none]"
+        ),
+    ] = None,
     fresh: Annotated[
         bool,
         Parameter(
@@ -56,11 +63,14 @@ def lab(
         heed lab --output my-lab --only attention claims
         heed lab --scale quick
         heed lab --corpus train.fr train.en --only translation heads
+        heed lab --model smollm2
         heed lab --fresh --json
     """
     from heedful.views.report import draw_part, lab_blocks, write_report
 
-    laboratory = Laboratory(output=output, scale=scale, corpus=tuple(corpus or ()))
+    laboratory = Laboratory(
+        output=output, scale=scale, corpus=tuple(corpus or ()), model=model or ""
+    )
     parts = run_lab(laboratory, draw_part, only=only, fresh=fresh, watch=meter, say=_say)
     notice = QUICK_NOTICE if scale == "quick" else ""
     report = write_report(output, parts, command=laboratory.command(), notice=notice)

@@ -44,15 +44,15 @@ def knowledge(
     recipe: Annotated[
         Literal["ours", "cues", "course"],
         Parameter(
-            help="How files are learned: with questions that a reader writes from the text, "
-            "without them, or as the course does."
+            help="How files are learned: from the text (cues), also from questions that a reader "
+            "writes from it, which nearly all test questions are among (ours), or as the course "
+            "does."
         ),
-    ] = "ours",
+    ] = "cues",
     objective: Annotated[
         Literal["spans", "next"] | None,
         Parameter(help="Pretrain on corrupted spans, or on the next token. [default: spans]"),
     ] = None,
-    minutes: Annotated[float | None, Parameter(help="Time for each pretraining, about.")] = None,
     steps: Annotated[int | None, Parameter(help="Steps of each pretraining.")] = None,
     seeds: Annotated[int | None, Parameter(help="Decoders for each arm.")] = None,
     error_rate: Annotated[
@@ -77,7 +77,7 @@ def knowledge(
         heed study knowledge --pretrain wiki.txt --train birth_places_train.tsv --dev birth_dev.tsv
         heed study knowledge --objective next --output study-next
     """
-    _check_knowledge(pretrain, train, dev, minutes, steps, seeds, error_rate, seed)
+    _check_knowledge(pretrain, train, dev, steps, seeds, error_rate, seed)
     prepare_folder(output)
     from heedful.studies.knowledge.findings import RECORD
     from heedful.studies.knowledge.knowledge_study import study_knowledge
@@ -92,7 +92,6 @@ def knowledge(
         seed=seed,
         changes={
             "objective": objective,
-            "minutes": minutes,
             "steps": steps,
             "seeds": seeds,
             "wanted_error": error_rate,
@@ -112,7 +111,6 @@ def _check_knowledge(
     pretrain: Path | None,
     train: Path | None,
     dev: Path | None,
-    minutes: float | None,
     steps: int | None,
     seeds: int | None,
     error_rate: float,
@@ -128,11 +126,9 @@ def _check_knowledge(
             expected="the three files belong together",
             hint="give all of them, or none for the embedded biographies",
         )
-    for name, value in (("--minutes", minutes), ("--steps", steps), ("--seeds", seeds)):
+    for name, value in (("--steps", steps), ("--seeds", seeds)):
         if value is not None and not 0 < value <= 10_000_000:
             raise InputError(name, f"is {value}", expected="a positive number was expected")
-    if minutes is not None and steps is not None:
-        raise InputError("--minutes", "was given together with --steps", hint="use one of them")
     if not 0.0 <= error_rate < 1.0:
         raise InputError("--error-rate", f"is {error_rate}", expected="a share from 0 to below 1")
     if not 0 <= seed < 2**31:

@@ -16,7 +16,7 @@ the first part. A new sentence moves its group only if its hash happens to be th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
@@ -230,6 +230,26 @@ def overlap(first: Pairs | Documents, second: Pairs | Documents, examples: int =
         ),
         examples=tuple(shared)[:examples],
     )
+
+
+def one_word_away(known: Iterable[str], asked: Sequence[str]) -> int:
+    """Return how many texts are a known one in which one word was replaced by another.
+
+    Words are letters and digits between anything else, case aside. A text with the very words of a
+    known one counts too; one of fewer than three words never does, since too many are near it.
+
+    >>> one_word_away(["Tom is here.", "Yes."], ["Tom was here!", "He was here.", "No."])
+    1
+    """
+    blanked = set(chain.from_iterable(_blanked(text) for text in set(known)))
+    return sum(not blanked.isdisjoint(_blanked(text)) for text in asked)
+
+
+def _blanked(text: str) -> Iterator[tuple[str | None, ...]]:
+    """Yield the words of a text with one of them left out, for each of them."""
+    words = "".join(c if c.isalnum() else " " for c in text.casefold()).split()
+    for place in range(len(words) if len(words) > 2 else 0):
+        yield (*words[:place], None, *words[place + 1 :])
 
 
 def alike(text: str) -> str:

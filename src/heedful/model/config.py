@@ -24,6 +24,17 @@ from heedful.settings import Settings
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 
+def head_name(layer: int, head: int) -> str:
+    """Return what a head of a model is called: in the report, on the page, and in the terminal.
+
+    Layers and heads are counted from 0.
+
+    >>> head_name(1, 4)
+    '1.4'
+    """
+    return f"{layer}.{head}"
+
+
 class Attention(Settings):
     """How tokens read one another."""
 

@@ -40,6 +40,7 @@ from heedful.attention import (
 )
 from heedful.progress import Step
 from heedful.records import Record
+from heedful.studies.conclusions import Conclusion, Study, calculated
 
 EXPERIMENTS = 10
 """Steps that progress is told in."""
@@ -50,6 +51,9 @@ N, D = 10, 16
 TOLERANCE = 0.01
 VARIANCE = 0.5
 BETA = 50.0
+LARGE_NORM = 10.0
+"""Of u_a to u_d where a vector is added: large, so that one input is read almost alone, as in the
+sheet. Distances grow with it, so it stands beside them."""
 HIDDEN_KEY = ((0.0, 0.0), (1.0, 0.2), (-0.2, 1.0), (-1.0, -0.4), (0.3, -1.0), (0.4, 0.3))
 """Six keys in the plane; the first and the last lie inside the hull of the others."""
 
@@ -85,7 +89,7 @@ class NoiseContrast(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Exploration(Record):
+class Exploration(Study):
     """Everything the first part of the report tells."""
 
     averaging: Averaging
@@ -107,11 +111,73 @@ class Exploration(Record):
     without_matrices: SequenceDesign
     """The same problem with no matrices: the proof that it is impossible."""
     additions: tuple[Addition, ...]
-    """What adding u_c or u_d to x_2 really does."""
+    """What adding u_c or u_d to x_2 really does, with vectors of `addition_norm`."""
+    addition_norm: float
+    """Norm of u_a to u_d there."""
     order: dict[str, Equivariance]
     """Which layers respect a change of order."""
     features: Equivariance
     """Permuting features instead of tokens."""
+
+    @property
+    def conclusions(self) -> tuple[Conclusion, ...]:
+        """What was calculated, weightiest first; nothing here was drawn or trained."""
+        one, two, away = (study.exact for study in self.noise.studies)
+        limit, crowd = self.noise.studies[1].limit, self.crowd
+        textbook = self.average.certificate.textbook_norm
+        return (
+            calculated(
+                "The query k_a + k_b does not average two of ten values: each gets a weight of "
+                "{weight:.2f}. It takes a scale of {scale:.2f} for an error of 1 %, and "
+                "{many:.2f} among a thousand keys.",
+                weight=self.averaging.unscaled[10],
+                scale=self.averaging.needed[10],
+                many=self.averaging.needed[1000],
+            ),
+            calculated(
+                "One head withstands one noisy key: a query that looks away from the noisy "
+                "direction gives it a weight with a standard deviation of {std:.3f}. Where every "
+                "key is noisy, the best two heads found err by {two:.2g}, the best single one "
+                "found by {one:.2g}.",
+                std=None if away is None else float(away.std[0]),
+                two=self.everywhere[2],
+                one=self.everywhere[1],
+            ),
+            calculated(
+                "The textbook query β(k_a + k_b) is not the shortest: pushing the others away does "
+                "the same with a norm {shorter:.0%} smaller, and no query with a norm below "
+                "{bound:.3f} does it.",
+                shorter=None
+                if self.average.norm is None or textbook is None
+                else 1 - self.average.norm / textbook,
+                bound=self.average.certificate.norm_lower_bound,
+            ),
+            calculated(
+                "With one noisy key, two heads are steadier than one (standard deviation {two:.3f} "
+                "instead of {one:.3f} at β = {beta:g}), but they fail in {failing:.1%} of the "
+                "draws there, and in {limit:.1%} however large the scale.",
+                two=None if two is None else float(two.std[0]),
+                one=None if one is None else float(one.std[0]),
+                beta=BETA,
+                failing=None if two is None else two.failure_probability,
+                limit=None if limit is None else limit.failure_probability,
+            ),
+            calculated(
+                "Of {keys} random keys in four dimensions {count} can be copied; for {proved} "
+                "others there is a proof that no query can, and {open} are open.",
+                keys=len(crowd.copyable),
+                count=crowd.count,
+                proved=len(crowd.copyable) - crowd.count - len(crowd.undecided),
+                open=len(crowd.undecided),
+            ),
+            calculated(
+                "The four-vector problem has a solution with K, Q and V (error {error:.2g}) and "
+                "none without: there an output would have to leave the convex hull of its inputs "
+                "by at least {distance:.2g}.",
+                error=self.sequence.error,
+                distance=self.without_matrices.certificate.distance,
+            ),
+        )
 
 
 def explore(progress: Step | None = None) -> Exploration:
@@ -146,7 +212,7 @@ def explore(progress: Step | None = None) -> Exploration:
     four = four_vector_problem()
     sequence = design_kqv(four.x, four.wanted, tolerance=TOLERANCE, basis=four.basis)
     without = design_kqv(four.x, four.wanted, form="identity", basis=four.basis)
-    large = four_vector_problem(norm=10.0)
+    large = four_vector_problem(norm=LARGE_NORM)
     additions = try_additions(
         large.x,
         1,
@@ -175,6 +241,7 @@ def explore(progress: Step | None = None) -> Exploration:
         sequence=sequence,
         without_matrices=without,
         additions=tuple(additions),
+        addition_norm=LARGE_NORM,
         order=order,
         features=features,
     )

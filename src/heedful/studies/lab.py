@@ -29,8 +29,10 @@ Scale = Literal["quick", "standard", "course"]
 
 SUMMARY = 2
 """Findings of each part that stand in the summary."""
-LAB_ELSEWHERE: dict[str, Any] = {"model": "smollm2", "sizes": [500], "steps": 30, "sentences": 100}
+LAB_ELSEWHERE: dict[str, Any] = {"steps": 30, "sentences": 100}
 """The public checkpoint inside the laboratory: seconds a step, so few of them."""
+FEW_PAIRS = 500
+"""Pairs on which it is fine-tuned, at most."""
 COURSE_TRANSLATION: dict[str, Any] = {
     "sizes": (500, 2_000, 8_000, 20_000),
     "sentences": 1_000,
@@ -112,6 +114,9 @@ class Laboratory:
     scale: Scale = "standard"
     corpus: tuple[Path, ...] = ()
     """Pairs for the translation part; none: the phrasebook."""
+    model: str = ""
+    """A public checkpoint for the translation part; none unless it is named, whatever lies in a
+    cache."""
 
     @property
     def work(self) -> Path:
@@ -123,6 +128,8 @@ class Laboratory:
         decided: dict[str, str] = {"scale": self.scale} if "scale" in names else {}
         if "corpus" in names and self.corpus:
             decided["corpus"] = " ".join(_content(path) for path in self.corpus)
+        if "model" in names and self.model:
+            decided["model"] = self.model
         return decided
 
     def command(self, part: str = "") -> str:
@@ -132,6 +139,8 @@ class Laboratory:
             words += ["--scale", self.scale]
         if self.corpus and part in ("", "translation", "heads"):
             words += ["--corpus", *map(str, self.corpus)]
+        if self.model and part in ("", "translation"):
+            words += ["--model", self.model]
         return shlex.join(words)
 
 
@@ -142,7 +151,7 @@ class Part(NamedTuple):
     says: str
     run: Callable[[Laboratory, Step], Record]
     decided_by: tuple[str, ...] = ()
-    """What of the laboratory decides its result: scale, corpus."""
+    """What of the laboratory decides its result: scale, corpus, model."""
 
 
 Draw = Callable[[str, Record, float, Laboratory], PartRecord]
@@ -247,7 +256,6 @@ def prepare_folder(output: Path) -> None:
 
 def translation_settings(lab: Laboratory) -> StudySettings:
     """Return the study of translation at this scale, with sizes that the corpus has."""
-    from heedful.studies.translation.arms import public_model_at_hand
     from heedful.studies.translation.corpus import read_study_corpus
     from heedful.studies.translation.recipe import QUICK, study_settings
 
@@ -263,10 +271,12 @@ def translation_settings(lab: Laboratory) -> StudySettings:
         there = len(read_study_corpus(study_settings(base, given, {"sizes": (1,)})).train)
         sizes = tuple(size for size in settings.sizes if size <= there) or (there,)
         settings = study_settings(base, given, {"sizes": sizes})
-    # A public checkpoint is used where it is at hand; nothing is fetched.
-    wanted = set(LAB_ELSEWHERE["sizes"]) <= set(settings.sizes)
-    if lab.scale != "quick" and wanted and public_model_at_hand():
-        settings = study_settings(settings.model_dump(), {"elsewhere": LAB_ELSEWHERE})
+    if lab.model:
+        few = tuple(size for size in settings.sizes if size <= FEW_PAIRS) or settings.sizes[:1]
+        elsewhere = {**LAB_ELSEWHERE, "model": lab.model, "sizes": few[-1:]}
+        if lab.scale == "quick":
+            elsewhere |= QUICK["elsewhere"]
+        settings = study_settings(settings.model_dump(), {"elsewhere": elsewhere})
     return settings
 
 
@@ -301,7 +311,10 @@ def _translation(lab: Laboratory, step: Step) -> Record:
         translation_settings(lab),
         lab.work / "translation",
         tell=lambda _what, share: step(round(1000 * share), 1000),
-        command=lab.command("translation") if lab.scale == "course" else shlex.join(words),
+        # What the laboratory changes in the study, only the laboratory makes again.
+        command=lab.command("translation")
+        if lab.scale == "course" or lab.model
+        else shlex.join(words),
     )
 
 
@@ -324,7 +337,7 @@ PARTS = (
     Part("attention", "exploring attention", _attention),
     Part("claims", "judging the claims of the catalog", _claims),
     Part("positions", "looking at position embeddings", _positions, ("scale",)),
-    Part("translation", "learning to translate", _translation, ("scale", "corpus")),
+    Part("translation", "learning to translate", _translation, ("scale", "corpus", "model")),
     Part("knowledge", "teaching and asking", _knowledge, ("scale",)),
     Part("heads", "watching the heads of a trained model", _heads, ("scale", "corpus")),
 )

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from heedful.errors import HeedfulError, InputError, RunError
 from heedful.files import sha256
-from heedful.model import Decoder, DecoderConfig
+from heedful.model import Decoder, DecoderConfig, flops_per_token
 from heedful.model.weights.huggingface import read_json
 from heedful.records import Record
 from heedful.training import checkpoint
@@ -65,26 +66,29 @@ class FinishedRun:
         return float(self._clock[1][-1])
 
     @property
-    def processor_seconds(self) -> float:
-        """Seconds of all cores in that time: other work on the machine changes it little."""
-        return self.seconds * self._clock[2]
+    def work(self) -> float:
+        """Operations that it took: tokens read times those of a token at the full context.
+
+        The same for the same settings and data, on any machine and beside any other program.
+        """
+        model = RunFolder(self.folder).config().model
+        return float(self.result.tokens * flops_per_token(model, training=True))
 
     def seconds_at(self, step: int) -> float:
         """Return how long it had trained when a step was taken."""
-        steps, seconds, _ = self._clock
+        steps, seconds = self._clock
         return float(np.interp(step, steps, seconds))
 
     @cached_property
-    def _clock(self) -> tuple[list[int], np.ndarray, float]:
-        """Logged steps, the seconds of training at each, and processor seconds in a second."""
+    def _clock(self) -> tuple[list[int], np.ndarray]:
+        """Logged steps, and the seconds of training at each."""
         lines = [line for line in read_metrics(self.folder) if "seconds" in line]
         steps = [0, *(line["step"] for line in lines)]
         seconds = _one_clock([line["seconds"] for line in lines])
-        processor = _one_clock([line["processor_seconds"] for line in lines])
         looks = [(one.step, one.values.get("seconds", 0.0)) for one in self.result.evaluations]
         # An evaluation is on the clock of every step after it.
         spent = [sum(taken for at, taken in looks if at < step) for step in steps]
-        return steps, np.array(seconds) - spent, processor[-1] / max(seconds[-1], 1e-9)
+        return steps, np.array(seconds) - spent
 
 
 def run_path(folder: Path, label: str, config: TrainingConfig, data: Mapping[str, str]) -> Path:
@@ -107,7 +111,11 @@ def train_to_end(
     """
     run = finished_run(folder)
     if run is None:
-        result = begin_or_resume(folder, config, feed, data=data, hooks=hooks)
+        threads = torch.get_num_threads()
+        try:
+            result = begin_or_resume(folder, config, feed, data=data, hooks=hooks)
+        finally:
+            torch.set_num_threads(threads)  # a training may have set those of its config
         if not result.finished:
             raise RunStoppedError(folder, result.stopped_by)
         run = finished_run(folder)

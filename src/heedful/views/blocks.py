@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 
 from heedful.errors import InputError
 from heedful.records import Record
+from heedful.studies.conclusions import Conclusion
 
 Tone = str
 """How a text looks: "", "strong", "soft", "good", "fine", "bad", "unsure", "code", or a #colour."""
@@ -155,8 +156,8 @@ class Section(Block):
     title: str
     lead: str
     blocks: tuple[Block, ...]
-    findings: tuple[str, ...] = ()
-    """What was found, a sentence or two each, weightiest first: the summary takes the first two."""
+    findings: tuple[Conclusion, ...] = ()
+    """What was found, weightiest first: the summary takes the first two."""
     seconds: float = 0.0
 
 

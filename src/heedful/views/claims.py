@@ -15,6 +15,7 @@ from heedful.claims.language import with_letters
 from heedful.claims.sheet import setting_text, toml_lines
 from heedful.claims.sheet.formulas import reading
 from heedful.claims.verdict import KINDS, Counterexample, Verdict
+from heedful.studies.conclusions import Conclusion, calculated
 from heedful.views.blocks import (
     Block,
     Cell,
@@ -378,18 +379,25 @@ def _is_course(sheet: str) -> bool:
     return sheet.startswith("seed")
 
 
-def _findings(record: CheckReport) -> tuple[str, ...]:
+def _findings(record: CheckReport) -> tuple[Conclusion, ...]:
     course = [verdict for verdict in record.claims if _is_course(verdict.sheet)]
     said: list[str] = [verdict.kind for verdict in course]
     wrong = [verdict for verdict in course if verdict.kind == "false"]
     mended = [verdict for verdict in wrong if verdict.repair is not None]
     return (
-        f"Of {len(course)} statements in the five course sheets, {len(wrong)} are false whatever "
-        f"number one chooses; for {len(mended)} of these the machine found a repair that holds. "
-        f"{said.count('true')} are true as they stand. Where a sheet has a word and no number, the "
-        f"number was found for {said.count('number found')}; at a number that we chose "
-        f"{said.count('true at our number')} are true and {said.count('false at our number')} "
-        "false.",
+        calculated(
+            "Of {all} statements in the five course sheets, {wrong} are false whatever number one "
+            "chooses; for {mended} of these the machine found a repair that holds. {true} are true "
+            "as they stand. Where a sheet has a word and no number, the number was found for "
+            "{found}; at a number that we chose {ours_true} are true and {ours_false} false.",
+            all=len(course),
+            wrong=len(wrong),
+            mended=len(mended),
+            true=said.count("true"),
+            found=said.count("number found"),
+            ours_true=said.count("true at our number"),
+            ours_false=said.count("false at our number"),
+        ),
     )
 
 

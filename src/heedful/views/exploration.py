@@ -39,7 +39,7 @@ def exploration_section(record: Exploration, seconds: float) -> Section:
             _sequence(record),
             _order(record),
         ),
-        findings=_findings(record),
+        findings=record.conclusions,
         seconds=seconds,
     )
 
@@ -178,10 +178,12 @@ def _sequence(record: Exploration) -> Group:
         "Four perpendicular vectors u_a … u_d; the sequence x₀ = u_d + u_b, x₁ = u_a, "
         "x₂ = u_c + u_b; wanted: c₀ ≈ u_b − u_c and c₁ ≈ u_b. Without matrices: "
         f"{record.without_matrices.certificate.statement}.",
-        "Adding another vector to x₁ does not help, and not for the reason usually given: "
-        f"{record.additions[-1].statement}.",
-        f"With matrices it is easy: K = {expressions['K']}, Q = {expressions['Q']}, "
-        f"V = {expressions['V']}. The error is {number(design.error)} of the outputs' size, "
+        "Adding another vector to x₁ does not help, and not for the reason usually given. With "
+        f"vectors of norm {record.addition_norm:g}: {record.additions[-1].statement}.",
+        Command(f"heed design kqv --norm {record.addition_norm:g}"),
+        "With matrices it is easy; here the vectors have norm 1. "
+        f"K = {expressions['K']}, Q = {expressions['Q']}, V = {expressions['V']}. "
+        f"The error is {number(design.error)} of the outputs' size, "
         f"and {number(design.beta)} is the smallest scale that reaches a mass of "
         f"{number(design.mass)}.",
         figure_block(
@@ -211,34 +213,6 @@ def _order(record: Exploration) -> Group:
         "other side, XΠ, permutes features instead of tokens, and there it fails.",
         laws,
         Command("heed properties --all"),
-    )
-
-
-def _findings(record: Exploration) -> tuple[str, ...]:
-    averaging, average = record.averaging, record.average
-    one, two, away = record.noise.studies
-    assert one.exact is not None
-    assert two.exact is not None
-    assert two.limit is not None
-    assert away.exact is not None
-    shorter = 1 - (average.norm or 0.0) / (average.certificate.textbook_norm or 1.0)
-    return (
-        f"The query k_a + k_b does not average two of ten values: each gets a weight of "
-        f"{averaging.unscaled[10]:.2f}. It takes a scale of {averaging.needed[10]:.2f} for an "
-        f"error of 1 %, and {averaging.needed[1000]:.2f} among a thousand keys.",
-        "A single head can be as robust as one likes: a query that looks away from the noisy "
-        f"direction has a standard deviation of {away.exact.std[0]:.3f}. Only when every key is "
-        f"noisy do two heads help: they err by {number(record.everywhere[2], 2)} instead of "
-        f"{number(record.everywhere[1], 2)}.",
-        f"The textbook query β(k_a + k_b) is not the shortest: pushing the others away does the "
-        f"same with a norm {shorter:.0%} smaller, and that is proved to be the least.",
-        f"With one noisy key, two heads are steadier than one (standard deviation "
-        f"{two.exact.std[0]:.3f} instead of {one.exact.std[0]:.3f}), but they still fail in "
-        f"{two.limit.failure_probability:.1%} of the draws however large the scale.",
-        f"Of 500 random keys in four dimensions only {record.crowd.count} can be copied; for the "
-        "others there is a proof that no query can.",
-        "The four-vector problem has a solution with K, Q and V and none without: every output "
-        "would have to leave the convex hull of its inputs.",
     )
 
 

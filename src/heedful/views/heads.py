@@ -138,7 +138,7 @@ def _strongest(record: HeadsStudy) -> Table:
     grid = table("The clearest heads", *columns, left=(0, 1), caption=caption)
     for head, label in strongest(record):
         grid.row(
-            f"{head.layer}.{head.head}",
+            head.name,
             record.behaviour.words[label],
             interval(head.masses[label], 2),
             *(f"{head.kinds[kind]:.0%}" for kind in ("copies", "averages", "diffuse")),
@@ -183,17 +183,11 @@ def _changes(robustness: Robustness) -> Table:
 def _robustness(record: HeadsStudy) -> Iterator[Block]:
     robustness = record.robustness
     yield _changes(robustness)
-    exact = [one for one in robustness.ablations if one.exact is not None]
-    worst = sorted(exact, key=lambda one: -(one.exact.value if one.exact else 0.0))[:5]
-    if worst:
-        named = ", ".join(f"{one.layer}.{one.head} ({interval(one.exact, 2)})" for one in worst)
-        agreement = ""
-        if robustness.agreement is not None:
-            agreement = f"; correlation with the gradient {robustness.agreement:.2f}"
+    yield Text(record.most_needed.text)
+    if robustness.agreement is not None:
         yield Text(
-            f"Leaving out one head ({robustness.measured} of {len(robustness.ablations)} measured"
-            f"{agreement}): the loss of {number(robustness.loss.value, 3)} rises most without "
-            f"{named}."
+            f"Gradient and measurement correlate by {robustness.agreement:.2f}, over "
+            f"{robustness.measured} heads."
         )
 
 
@@ -286,7 +280,7 @@ def _verdicts(findings: Sequence[Finding]) -> Table:
 def heads_section(record: HeadsStudy, seconds: float, *, options: str = "") -> Section:
     """Return the part of the report about a heads study; `options` reproduce it."""
     command = f"heed study heads {record.model} {options}".rstrip()
-    blocks = [_behaviour(record, command), _key_norms(record), _lengths(record.robustness)]
+    blocks = [_behaviour(record, command), _key_norms(record), _lengths(record)]
     if record.trained is not None:
         trained = record.trained
         blocks += [_prenorm(trained), _more_heads(trained), _known_order(record, trained)]
@@ -365,18 +359,20 @@ def _key_norms(record: HeadsStudy) -> Group:
     )
 
 
-def _lengths(robustness: Robustness) -> Group:
-    agreement = "."
+def _lengths(record: HeadsStudy) -> Group:
+    robustness, agreement = record.robustness, None
     if robustness.agreement is not None:
-        agreement = f"; gradient and measurement correlate by {robustness.agreement:.2f}."
+        agreement = (
+            f"Gradient and measurement correlate by {robustness.agreement:.2f}, over "
+            f"{robustness.measured} heads."
+        )
     return group(
         "Uncertain lengths, and heads left out",
         "The lengths of all keys are multiplied by 1 + ξ, with ξ of variance "
         f"{robustness.variance:g}, as in the sheets. With every layer disturbed, the loss of "
         f"{interval(robustness.loss, 3)} rises by {interval(robustness.everywhere, 3)}.",
-        f"Leaving out one head was measured for {robustness.measured} of "
-        f"{len(robustness.ablations)} heads, those first for which the gradient promises most"
-        f"{agreement}",
+        record.most_needed.text,
+        agreement,
         figure_block(
             robustness_figure(robustness),
             "robustness of heads",
@@ -596,7 +592,7 @@ def _ablations(axes: Axes, record: Robustness) -> None:
     axes.plot([], [], "o", color=BLUE, ms=4, label="measured")
     axes.plot([], [], "o", color=GREY, ms=4, mfc="none", label="by the gradient")
     axes.axhline(0, color=GREY, linewidth=0.8)
-    names = [f"{one.layer}.{one.head}" for one in shown]
+    names = [one.name for one in shown]
     axes.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
     axes.set(xlabel="layer.head", ylabel="change of the loss (nats)")
     axes.set_title("Leaving out one head")

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from heedful.studies.conclusions import sentences
 from heedful.studies.knowledge.findings import (
     AskReplies,
     AskReply,
@@ -64,7 +65,7 @@ def knowledge_blocks(record: KnowledgeStudy) -> Iterator[Block]:
         yield _following(record.names)
     if record.storage:
         yield _storage(record)
-    yield Bullets(record.conclusions)
+    yield Bullets(sentences(record.conclusions))
     notes = list(record.notes)
     if record.quick:
         notes.append("--quick only tries the machinery; its figures say nothing")
@@ -78,9 +79,9 @@ def _arms(record: KnowledgeStudy) -> Table:
     groups = list(record.arms[0].groups) if record.arms else []
     caption = (
         "Right answers of each arm, by whether the text has the person and whether the name "
-        "hints at a place."
+        "hints at a place; work in 10¹² operations a seed."
     )
-    columns = ("arm", "in the text", "95 %", *groups, "minutes")
+    columns = ("arm", "in the text", "95 %", *groups, "work")
     grid = table("Right answers", *columns, caption=caption)
     for arm in record.arms:
         grid.row(
@@ -88,7 +89,7 @@ def _arms(record: KnowledgeStudy) -> Table:
             percent(arm.accuracy),
             _interval(arm.low, arm.high),
             *(_counts(arm.groups.get(group)) for group in groups),
-            f"{arm.minutes:.2f}" if arm.kind == "trained" else "–",
+            f"{arm.work / 1e12:.2f}" if arm.kind == "trained" else "–",
         )
     return grid
 
@@ -174,7 +175,12 @@ def _threshold(reply: AskReply) -> str:
     )
     if reply.promised_error is None:
         return f"{chosen}."
-    return f"{chosen}; what was held out promises {percent(reply.promised_error)} at most."
+    if reply.promised_error >= 1:
+        return f"{chosen}; too few questions were held out to promise anything."
+    return (
+        f"{chosen}; held-out questions that had no part in choosing it promise, at 95 %, "
+        f"{percent(reply.promised_error)} at most for questions like them."
+    )
 
 
 def _said(reply: AskReply) -> str:
@@ -186,7 +192,7 @@ def _said(reply: AskReply) -> str:
 
 def _reasons(reply: AskReply) -> Iterator[Block]:
     if reply.evidence is not None:
-        verb = "the text says so" if reply.supported else "the text does not say so"
+        verb = "the text says so" if reply.supported else "this line does not say so"
         yield Text(f"  {verb}: {reply.evidence}")
     if reply.fine_tuned_answer is not None:
         yield Text(f"  this question was in fine-tuning, with the answer {reply.fine_tuned_answer}")
@@ -298,7 +304,8 @@ def _abstaining(record: KnowledgeStudy, folder: str) -> Group:
         f"Brier score {before.brier:.3f}). Divided by the temperature {after.temperature:.2f}, "
         f"chosen on held-out questions, by {after.ece:.3f} (Brier {after.brier:.3f}).",
         f"The threshold {min(risk.threshold, 1.0):.2f} is the lowest at which no more than "
-        f"{percent(risk.wanted_error)} of the held-out answers above it are wrong{silent}. "
+        f"{percent(risk.wanted_error)} of the answers above it are wrong, on one half of the "
+        f"held-out questions{silent}. "
         f"{record.promise} {cost}",
         figure_block(
             calibration_figure(record),

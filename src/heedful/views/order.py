@@ -15,6 +15,7 @@ from heedful.attention.equivariance import Equivariance
 from heedful.attention.layer_check import LayerCheck
 from heedful.positions import SCHEMES, PositionsStudy
 from heedful.records import Record
+from heedful.studies.conclusions import Conclusion, calculated
 from heedful.views.blocks import Block, Bullets, Formula, Section, Span, Text, facts, group, table
 from heedful.views.drawing import (
     BLUE,
@@ -342,11 +343,16 @@ def positions_section(record: PositionsStudy, seconds: float) -> Section:
     )
 
 
-def _findings(record: PositionsStudy) -> tuple[str, ...]:
+def _findings(record: PositionsStudy) -> tuple[Conclusion, ...]:
     if record.uniqueness is None or record.smallest_distance is None:
         return ()
     return (
-        "Two positions never share a sinusoidal embedding, at any length: π is irrational. The "
-        f"closest two of {record.length} positions are still "
-        f"{record.smallest_distance.distance:.3g} apart in {record.width} dimensions.",
+        calculated(
+            "Two positions never share a sinusoidal embedding, at any length: π is irrational. The "
+            "closest two of {length} positions are still {distance:.3g} apart in {width} "
+            "dimensions.",
+            length=record.length,
+            distance=record.smallest_distance.distance,
+            width=record.width,
+        ),
     )

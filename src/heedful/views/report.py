@@ -11,6 +11,7 @@ from heedful import __version__
 from heedful.files import write_atomic
 from heedful.machine import examine
 from heedful.records import Record
+from heedful.studies.conclusions import sentences
 from heedful.studies.lab import OPTIONS, Laboratory, LabRecord, PartRecord
 from heedful.views.blocks import Block, Section, Table, Text
 from heedful.views.formatting import duration
@@ -45,7 +46,7 @@ def part_of(section: Section, record: Record) -> PartRecord:
     return PartRecord(
         name=section.name,
         title=section.title,
-        findings=section.findings,
+        findings=sentences(section.findings),
         seconds=section.seconds,
         html=blocks_html([section]),
         record=record.to_dict(),

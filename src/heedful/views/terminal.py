@@ -14,6 +14,7 @@ from rich.box import Box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 
+from heedful.studies.conclusions import sentences
 from heedful.views import blocks
 from heedful.views.blocks import Block, Bullets, Cell, Code, Command, Figure, Formula, Table, Text
 from heedful.views.formatting import sentence
@@ -76,7 +77,7 @@ def _flat(view: Iterable[Block]) -> Iterable[Block]:
             yield Text(block.title, tone="strong")
             yield Text(block.lead)
             yield from _flat(block.blocks)
-            yield Bullets(tuple(map(sentence, block.findings)))
+            yield Bullets(tuple(map(sentence, sentences(block.findings))))
         elif isinstance(block, blocks.Group):
             yield Text(block.heading, tone="strong")
             yield from _flat(block.blocks)

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 
 from heedful.records import Record
+from heedful.studies.conclusions import sentences
 from heedful.views.blocks import Block, Bullets, Cell, Group, Section, Table, Text, group, table
 from heedful.views.drawing import (
     BLUE,
@@ -88,7 +89,7 @@ def alignment_blocks(record: Alignment) -> Iterator[Block]:
     for word, row, mass in zip(record.target_words, record.weights, record.mass, strict=True):
         grid.row(word, _read(record.source_words, row), f"{mass:.0%}")
     yield grid
-    heads = ", ".join(f"layer {one.layer} head {one.head}" for one in record.heads)
+    heads = ", ".join(one.name for one in record.heads)
     if heads:
         yield Text(
             f"Mean of {heads}: the heads that read the source most, and most differently from "
@@ -173,7 +174,7 @@ def study_blocks(record: TranslationStudy) -> Iterator[Block]:
     yield _arms(record)
     yield _baselines(record)
     yield Text(f"BLEU: {record.arms[0].signature}")
-    yield Bullets(tuple(record.verdicts))
+    yield Bullets(sentences(record.conclusions))
     yield Text("Not equal between the arms:")
     yield Bullets(tuple(record.unequal))
     if record.elsewhere:
@@ -184,7 +185,7 @@ def translation_section(record: TranslationStudy, seconds: float) -> Section:
     """Return the part of the report about a translation study."""
     blocks = [
         _comparison(record),
-        _clock(record),
+        _by_work(record),
         group("What is not equal between the arms", record.unequal),
         _breakdown(record),
         _reading(record),
@@ -200,7 +201,7 @@ def translation_section(record: TranslationStudy, seconds: float) -> Section:
         "alone, and from weights that were pretrained before. Same pairs, same test, with "
         "intervals.",
         blocks=tuple(block for block in blocks if block is not None),
-        findings=_findings(record),
+        findings=record.conclusions,
         seconds=seconds,
     )
 
@@ -213,8 +214,9 @@ def _comparison(record: TranslationStudy) -> Group:
         "decoder after it learned to continue texts of each language; and, where a public "
         "checkpoint is at hand, that one fine-tuned. The intervals are of a bootstrap over "
         "the test sentences, and p is of a paired one: both arms are judged on the same "
-        "resampled sentences.",
-        record.verdicts,
+        "resampled sentences. Each arm was trained once, from one seed: intervals and p say what "
+        "other sentences would give, not what another seed would.",
+        sentences(record.conclusions),
         record.elsewhere or None,
         figure_block(
             sizes_figure(record),
@@ -229,10 +231,11 @@ def _comparison(record: TranslationStudy) -> Group:
 
 def _arms(record: TranslationStudy) -> Table:
     first = record.arms[0]
-    columns = ("arm", "pairs", "BLEU", "95 %", "chrF", "exact", "minutes", "above scratch", "p")
+    columns = ("arm", "pairs", "BLEU", "95 %", "chrF", "exact", "work", "above scratch", "p")
     caption = (
         f"{first.sentences} test sentences; exact: the translation is a reference, letter by "
-        f"letter. BLEU: {first.signature}; chrF: {first.chrf_signature}"
+        f"letter; work in 10¹² operations; one seed. BLEU: {first.signature}; "
+        f"chrF: {first.chrf_signature}"
     )
     grid = table(f"Translation, {record.corpus}", *columns, caption=caption)
     for result in record.arms:
@@ -240,7 +243,7 @@ def _arms(record: TranslationStudy) -> Table:
             result.label,
             f"{result.pairs:,}",
             *_scores(result),
-            f"{result.minutes:.2f}",
+            _work(result.work),
             "" if result.gain is None else f"{result.gain:+.1f}",
             "" if result.p_value is None else _p_alone(result.p_value),
         )
@@ -259,33 +262,40 @@ def _baselines(record: TranslationStudy) -> Table:
     return grid
 
 
-def _clock(record: TranslationStudy) -> Group:
-    columns = ("pairs", "arm", "against", "BLEU above", "p", "sentences", "minutes")
-    tests = table("Paired bootstrap tests", *columns)
+def _by_work(record: TranslationStudy) -> Group:
+    columns = ("pairs", "arm", "against", "BLEU above", "95 %", "p", "sentences", "work")
+    tests = table("Paired bootstrap tests over test sentences, one seed", *columns)
     for row in record.comparisons:
         tests.row(
             f"{row.pairs:,}",
             _label(row.arm, record),
             _label(row.against, record),
             f"{row.gain:+.1f}",
+            f"{row.gain_low:+.1f} to {row.gain_high:+.1f}",
             _p_alone(row.p_value),
             f"{row.sentences:,}",
-            f"{row.minutes:.2f} against {row.minutes_against:.2f}",
-            tone="" if row.p_value >= 0.05 else "good" if row.gain > 0 else "bad",
+            f"{_work(row.work)} against {_work(row.work_against)}",
         )
+    minutes = sum(result.minutes for result in record.arms)
     return group(
-        "Against the clock",
-        "The same trainings by minutes, on development sentences. The shaded minutes are "
-        "pretraining, before the first pair: they are a price, paid once for all sizes, and "
-        "here each size is charged all of it.",
+        "Against work",
+        "The same trainings by the operations that they took, on development sentences. The "
+        "shaded part is pretraining, before the first pair: it is a price, paid once for all "
+        "sizes, and here each size is charged all of it. Work is counted, in 10¹² operations, and "
+        "is the same on a busy machine; minutes are not.",
         figure_block(
-            clock_figure(record),
-            "translation quality against minutes",
-            "BLEU on development sentences against minutes of training; evaluations "
-            f"are not counted. Machine: {record.machine}.",
+            work_figure(record),
+            "translation quality against work",
+            "BLEU on development sentences against work; evaluations are not counted. The "
+            f"trainings took {minutes:.1f} minutes on {record.machine}.",
         ),
         tests,
     )
+
+
+def _work(operations: float) -> str:
+    """Write operations in units of 10¹²."""
+    return f"{operations / 1e12:.2f}"
 
 
 def _breakdown(record: TranslationStudy) -> Group:
@@ -365,26 +375,6 @@ def _examples(heading: str, examples: Sequence[Example], record: TranslationStud
     )
 
 
-def _findings(record: TranslationStudy) -> tuple[str, ...]:
-    best = max(record.arms, key=lambda result: result.bleu)
-    first = min(result.pairs for result in record.arms)
-    pairs = [c for c in record.comparisons if c.pairs == first and c.against == "scratch"]
-    findings = [
-        f"A decoder of {best.parameters:,} parameters reaches {best.bleu:.1f} BLEU "
-        f"({best.bleu_low:.1f} to {best.bleu_high:.1f}) on unseen sentences of the "
-        f"{record.corpus} with {best.pairs:,} pairs, {best.label}, in {best.minutes:.1f} minutes "
-        f"of training; {best.exact:.0%} of the translations are exact.",
-    ]
-    won = [c for c in pairs if c.gain > 0 and c.p_value < 0.05 and c.arm != "scratch, same clock"]
-    if won:
-        gain = max(won, key=lambda c: c.gain)
-        findings.append(
-            f"With {first:,} pairs, pretraining is worth {gain.gain:+.1f} BLEU "
-            f"({_label(gain.arm, record)}, {_p(gain.p_value)})."
-        )
-    return tuple(findings)
-
-
 def _scores(row: Any) -> tuple[str, str, str, str]:
     return f"{row.bleu:.1f}", _interval(row), f"{row.chrf:.1f}", f"{row.exact:.0%}"
 
@@ -415,24 +405,20 @@ def _label(arm: str, record: TranslationStudy) -> str:
     return next((result.label for result in record.arms if result.arm == arm), arm)
 
 
-def _p(value: float) -> str:
-    """Write a p-value; a bootstrap of 1,000 cannot tell less than one in a thousand."""
-    return "p\u00a0<\u00a00.002" if value < 0.002 else f"p\u00a0=\u00a0{value:.3f}"
-
-
 def _p_alone(value: float) -> str:
-    return _p(value).removeprefix("p\u00a0").removeprefix("=\u00a0")
+    """Write a p-value; a bootstrap of 1,000 cannot tell less than one in a thousand."""
+    return "<\u00a00.002" if value < 0.002 else f"{value:.3f}"
 
 
 STYLES = {
     "scratch": (ORANGE, "-", "o"),
-    "scratch, same clock": (RED, "none", "D"),
+    "scratch, same work": (RED, "none", "D"),
     "here": (BLUE, "-", "o"),
     "elsewhere": (GREEN, "-", "s"),
 }
 """Colour, line and mark of each arm."""
 BASELINE_LINES = {"dictionary": "--", "nearest": ":", "copy": "-."}
-ASIDE = {"scratch": 0.97, "here": 1.03, "elsewhere": 1.0, "scratch, same clock": 1.0}
+ASIDE = {"scratch": 0.97, "here": 1.03, "elsewhere": 1.0, "scratch, same work": 1.0}
 """Moves the marks of arms apart, so that intervals do not hide one another."""
 
 
@@ -462,8 +448,8 @@ def sizes_figure(record: TranslationStudy) -> Figure:
         return figure
 
 
-def clock_figure(record: TranslationStudy) -> Figure:
-    """Draw BLEU on development sentences against minutes, a panel for each number of pairs."""
+def work_figure(record: TranslationStudy) -> Figure:
+    """Draw BLEU on development sentences against work, a panel for each number of pairs."""
     sizes = sorted({r.pairs for r in record.arms})[-3:]
     with house_style():
         figure = new_figure(7.2, 3.3)
@@ -475,9 +461,9 @@ def clock_figure(record: TranslationStudy) -> Figure:
                     if (result.arm, result.pairs) != (arm, pairs):
                         continue
                     points = [point for point in result.curve if point.bleu is not None]
-                    line = "--" if arm == "scratch, same clock" else "-"
+                    line = "--" if arm == "scratch, same work" else "-"
                     (drawn,) = axes.plot(
-                        [point.minutes for point in points],
+                        [point.work / 1e12 for point in points],
                         [point.bleu for point in points],
                         line,
                         color=colour,
@@ -486,10 +472,10 @@ def clock_figure(record: TranslationStudy) -> Figure:
                         linewidth=1.4,
                     )
                     handles.setdefault(result.label, drawn)
-                    if result.minutes_before:
-                        axes.axvspan(0, result.minutes_before, color=colour, alpha=0.08, lw=0)
+                    if result.work_before:
+                        axes.axvspan(0, result.work_before / 1e12, color=colour, alpha=0.08, lw=0)
             axes.set_title(f"{pairs:,} pairs", fontsize=10)
-            axes.set_xlabel("minutes of training")
+            axes.set_xlabel(r"work, $10^{12}$ operations")
             axes.set_xlim(left=0)
         panels[0].set_ylabel("BLEU, development")
         panels[0].set_ylim(bottom=0)

@@ -14,7 +14,6 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -448,19 +447,11 @@ def _on_sample(shelves: Shelves, model: str) -> tuple[str, int, Behaviour]:
             expected=f"the page reads samples with at most {MOST_PARAMETERS:,}",
             hint="watch it on a sentence, or run: heed study heads",
         )
-    import torch
+    from heedful.studies.heads import open_subject
+    from heedful.studies.heads.behaviour import observe
 
-    from heedful.studies.heads import Amount, open_subject
-    from heedful.studies.heads.behaviour import Watch, watch_repeats
-
-    amount = Amount(rows=2, tokens=MOST_WATCHED // 2, pairs=16)
-    subject = open_subject(shelves.path(model), amount=amount)
-    watch = Watch(subject.decoder)
-    with torch.no_grad():
-        for row in subject.sample.rows:
-            subject.decoder.visit(row.tensor(), partial(watch.see, row=row))
-    watch_repeats(subject.decoder, subject.sample, watch)
-    return subject.sample.name, subject.sample.tokens, watch.behaviour()
+    subject = open_subject(shelves.path(model))
+    return subject.sample.name, subject.sample.tokens, observe(subject.decoder, subject.sample)
 
 
 def _kept(shelf: OrderedDict[str, Kept], name: str, make: Callable[[], Kept]) -> Kept:

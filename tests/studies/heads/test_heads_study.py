@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import random
+import re
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from heedful.cli.main import main
 from heedful.errors import InputError
+from heedful.model.config import head_name
+from heedful.stats import Estimate
 from heedful.studies.heads import Effort, HeadsStudy, Plan, open_subject, study_heads
+from heedful.studies.heads.behaviour import WORDS, observe
 from heedful.studies.heads.sample import Amount, translation_run
 from heedful.studies.heads.small_models import CHANGES, base_run, train_one, training_of
 from heedful.views.heads import heads_blocks, heads_map, heads_section
@@ -17,7 +24,7 @@ from heedful.views.html import blocks_html
 from heedful.views.terminal import print_blocks
 
 TINY = Plan(seeds=2, order_seeds=1, steps=3, pairs=60, width=16)
-EFFORT = Effort(robustness=0.5, predictable=2.0, margins=6)
+EFFORT = Effort(robustness=1e9, predictable=1e9, margins=6)
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +78,51 @@ def test_the_same_plan_gives_the_same_numbers(record: HeadsStudy) -> None:
     base = next(one for one in record.trained.norms.variants if one.name == "pre-norm")
     first = train_one(TINY, "base", 0)
     assert base.loss.value == pytest.approx((again.loss + first.loss) / 2, abs=0)
+
+
+def test_no_clock_decides_what_is_measured(
+    record: HeadsStudy, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw, real = random.Random(0), time.perf_counter
+    monkeypatch.setattr(time, "perf_counter", lambda: real() * draw.uniform(1, 9))
+    again = study_heads(run, amount=Amount(pairs=6), effort=EFFORT)
+    before, after = record.to_dict(), again.to_dict()
+    for part in ("behaviour", "keys", "robustness", "order", "probe"):
+        assert after[part] == before[part]
+    kept, made = (one.predictable.to_dict() | {"seconds": 0} for one in (record, again))
+    assert kept == made
+
+
+def test_models_that_have_learned_nothing_conclude_nothing(record: HeadsStudy) -> None:
+    said = [one.text for one in record.conclusions]
+    assert any("Missing: models that have learned" in text for text in said)
+    assert not any("is supported" in text or "is refuted" in text for text in said)
+
+
+def test_the_most_needed_heads_are_said_of_how_many(record: HeadsStudy) -> None:
+    few = tuple(
+        replace(one, exact=None if place else Estimate(value=-0.012, low=-0.02, high=0.0, count=9))
+        for place, one in enumerate(record.robustness.ablations)
+    )
+    one = replace(record, robustness=replace(record.robustness, ablations=few)).most_needed
+    assert not one.stands
+    assert "1 of 8 heads measured" in one.text
+    assert f"of {len(few)} heads measured" in record.most_needed.text
+
+
+def test_report_terminal_and_page_say_the_same_of_every_head(record: HeadsStudy, run: Path) -> None:
+    # The page knows the model inside the run, the report the run itself.
+    subject = open_subject(run / "model")
+    seen = observe(subject.decoder, subject.sample)
+    whole = study_heads(run, effort=EFFORT)
+    assert [one.to_dict() for one in seen.heads] == [one.to_dict() for one in whole.behaviour.heads]
+    assert [one.name for one in seen.heads] == [
+        head_name(layer, head) for layer in range(2) for head in range(4)
+    ]
+    assert {one.name for one in record.robustness.ablations} == {one.name for one in seen.heads}
+    page = (Path(__file__).parents[3] / "page" / "src" / "lib" / "studies.svelte.ts").read_text()
+    labels = page[page.index("export const LABELS") :].split("}")[0]
+    assert dict(re.findall(r"(\w+): '([^']+)'", labels)) == WORDS
 
 
 def test_variants_differ_from_the_base_in_one_thing() -> None:

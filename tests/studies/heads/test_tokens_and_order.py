@@ -101,13 +101,13 @@ def test_no_text_makes_a_never_token_the_most_likely() -> None:
     assert predicted.isdisjoint(token.id for token in found.never_tokens)
 
 
-def test_the_clock_leaves_keys_open_and_never_guesses() -> None:
+def test_few_searches_leave_keys_open_and_never_guess() -> None:
     keys = np.random.default_rng(0).normal(size=(400, 8))
-    whole, hurried = copyable(keys), copyable(keys, seconds=0.0)
+    whole, hurried = copyable(keys), copyable(keys, searches=0)
     assert set(hurried.undecided) >= set(np.flatnonzero(~whole.copyable).tolist())
     assert not (hurried.copyable & ~whole.copyable).any()
-    with pytest.raises(InputError, match="seconds"):
-        copyable(keys, seconds=-1.0)
+    with pytest.raises(InputError, match="searches"):
+        copyable(keys, searches=-1)
 
 
 @pytest.mark.parametrize("positions", POSITIONS)

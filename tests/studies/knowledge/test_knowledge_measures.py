@@ -127,7 +127,9 @@ def test_a_threshold_keeps_its_promise_where_it_was_chosen(
         assert (~outcome[answered]).mean() <= wanted + 1e-12
     for lower in confidence[confidence < threshold]:
         assert (~outcome[confidence >= lower]).mean() > wanted
-    made = risk_coverage((confidence, outcome), (confidence, outcome), wanted)
+    twice = (np.repeat(confidence, 2), np.repeat(outcome, 2))  # one copy for each half
+    made = risk_coverage(twice, (confidence, outcome), wanted)
+    assert made.threshold == threshold
     assert made.test_coverage == made.held_out_coverage
     assert made.best_area <= made.area + 1e-12
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from small_study import RECIPE, small_corpus, small_plan, small_study
 from heedful.cli.main import main
 from heedful.errors import InputError
 from heedful.model import Decoder
+from heedful.studies.conclusions import differences
 from heedful.studies.knowledge.answers import SIGNALS, Answerer, sequence_probability
 from heedful.studies.knowledge.arms import storage_point
 from heedful.studies.knowledge.asker import Asker
@@ -151,6 +153,50 @@ def test_asking_gives_an_answer_or_none_with_evidence(record: KnowledgeStudy, fo
         assert (reply.answer is None) == (reply.confidence < reply.threshold)
 
 
+def test_what_is_kept_for_asking_holds_no_answer_of_the_test(
+    record: KnowledgeStudy, folder: Path
+) -> None:
+    kept = folder / record.run
+    corpus = small_corpus()
+    asked = {one.name: one.answer for one in (*corpus.held_out, *corpus.test)}
+    for path in kept.glob("*.tsv"):
+        lines = path.read_text("utf-8").splitlines()
+        assert not [line for line in lines if any(name in line for name in asked)], path.name
+    people = (kept / "people.txt").read_text("utf-8").splitlines()
+    assert set(people) == set(corpus.known_people)
+    assert not any("\t" in line for line in people)
+
+
+def test_conclusions_compare_like_with_like_and_a_trial_concludes_nothing(
+    record: KnowledgeStudy,
+) -> None:
+    arms = {arm.arm: arm for arm in record.arms}
+    one, other = arms["pretraining"], arms["no pretraining"]
+    assert differences(one.settings, other.settings) == ("pretraining",)
+    assert differences(arms["pretraining, rotary"].settings, one.settings) == ("positions",)
+    first = record.conclusions[0]
+    assert not first.stands
+    assert "commonest place" in first.text
+    known = tuple(
+        replace(arm, accuracy=share, low=share - 0.05, high=share + 0.05)
+        for arm, share in ((other, 0.28), (one, 0.72), (arms["pretraining, rotary"], 0.88))
+    )
+    rest = tuple(
+        arm for arm in record.arms if arm.kind == "baseline" and arm.arm != "most frequent"
+    )
+    said = replace(record, arms=(*known, *rest)).conclusions
+    assert said[0].stands
+    assert "72 % against 28 %" in said[0].text
+    assert "88 % against 72 %" in said[1].text
+    assert not any("88 % against 28 %" in one.text for one in said)
+    seen = replace(record, arms=(*known, *rest), test_questions=494).conclusions[0]
+    assert "494 of the test questions stand word for word" in seen.text
+    # With another fine-tuning the two differ in two things, and nothing is concluded.
+    tuned = {**other.settings, "fine-tuning epochs": 20.0}
+    unlike = replace(record, arms=(replace(known[0], settings=tuned), *known[1:], *rest))
+    assert not unlike.conclusions[0].stands
+
+
 @pytest.mark.parametrize(
     "question",
     ["", "   ", "x" * 100_000, "Where was ⁇ born?", "Where was " + "Ab " * 200 + "born?"],
@@ -193,7 +239,7 @@ def test_flags_that_disagree_are_refused(
     output = ["--output", str(tmp_path / "x")]
     for flags in (
         ["--pretrain", "a.txt"],
-        ["--minutes", "1", "--steps", "2"],
+        ["--steps", "-2"],
         ["--error-rate", "2"],
         ["--seeds", "0"],
     ):

@@ -51,12 +51,16 @@ def test_any_of_several_references_counts() -> None:
 def test_a_system_is_not_better_than_itself_and_a_perfect_one_is() -> None:
     known = [[text] for text in SENTENCES]
     bad = [text.replace("the", "a") for text in SENTENCES]
-    gain, p_value = paired_gain(SENTENCES, bad, known)
-    assert gain > 0
-    assert p_value < 0.05
-    gain, p_value = paired_gain(bad, bad, known)
-    assert gain == 0
-    assert p_value > 0.05
+    better = paired_gain(SENTENCES, bad, known)
+    assert 0 < better.low <= better.value <= better.high
+    assert better.p_value < 0.05
+    worse = paired_gain(bad, SENTENCES, known)
+    assert (worse.value, worse.low, worse.high) == pytest.approx(
+        (-better.value, -better.high, -better.low)
+    )
+    same = paired_gain(bad, bad, known)
+    assert same.value == same.low == same.high == 0
+    assert same.p_value > 0.05
 
 
 def test_missing_translations_and_references_are_refused() -> None:

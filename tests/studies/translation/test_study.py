@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
+import random
+import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +15,6 @@ from heedful.cli.main import main
 from heedful.data.synthetic.phrasebook import phrasebook
 from heedful.errors import InputError
 from heedful.model import Decoder, preset, write_folder
-from heedful.studies.translation.arms import COMPUTE
 from heedful.studies.translation.corpus import read_study_corpus
 from heedful.studies.translation.recipe import StudySettings, study_settings
 from heedful.studies.translation.results import ELSEWHERE, HERE, LONGER, SCRATCH, TranslationStudy
@@ -87,7 +89,8 @@ def test_every_arm_is_there_with_its_figures(record: TranslationStudy) -> None:
     assert tests == {
         (HERE, SCRATCH), (LONGER, SCRATCH), (HERE, LONGER), (ELSEWHERE, SCRATCH),
     }  # fmt: skip
-    assert len(record.verdicts) == 2
+    assert here.work > here.work_before > 0
+    assert len(record.conclusions) == 1 + 4
     assert any("tokenizer of its own" in text for text in record.unequal)
 
 
@@ -117,11 +120,8 @@ def test_what_is_finished_is_not_trained_again(
 
 
 def test_an_interrupted_study_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
-    few = study_settings(TINY, {"sizes": (40,), "same_clock": ()})
+    few = study_settings(TINY, {"sizes": (40,), "same_work": ()})
     whole = run_study(few, tmp_path / "whole")
-    # What is fastest is measured once for each folder; a busy machine may answer differently.
-    (tmp_path / "stopped").mkdir()
-    shutil.copy(tmp_path / "whole" / COMPUTE, tmp_path / "stopped" / COMPUTE)
 
     def stop(what: str, share: float) -> None:
         assert 0 <= share <= 1
@@ -134,6 +134,79 @@ def test_an_interrupted_study_ends_as_an_undisturbed_one(tmp_path: Path) -> None
     assert [arm.bleu for arm in again.arms] == [arm.bleu for arm in whole.arms]
     losses = [[point.loss for point in arm.curve] for arm in whole.arms]
     assert [[point.loss for point in arm.curve] for arm in again.arms] == losses
+
+
+TIMES = {"minutes", "minutes_before", "sentences_per_second", "run", "machine"}
+"""What may differ between two runs of one study: clocks, and where it lies."""
+
+
+def without_times(value: Any) -> Any:
+    """Return a record without what clocks said."""
+    if isinstance(value, dict):
+        return {name: without_times(one) for name, one in value.items() if name not in TIMES}
+    return [without_times(one) for one in value] if isinstance(value, list) else value
+
+
+def test_clocks_that_run_wild_change_nothing_but_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = study_settings(TINY, {"sizes": (40,), "same_work": (40,)})
+    quiet = run_study(few, tmp_path / "quiet")
+    draw, real = random.Random(0), time.perf_counter
+    # A machine on which every step takes another time, and the processor runs backwards.
+    monkeypatch.setattr(time, "perf_counter", lambda: real() * draw.uniform(1, 9))
+    monkeypatch.setattr(time, "process_time", lambda: -real() * draw.uniform(1, 9))
+    busy = run_study(few, tmp_path / "busy")
+    assert without_times(quiet.to_dict()) == without_times(busy.to_dict())
+
+
+def test_the_same_work_is_the_same_number_of_operations(record: TranslationStudy) -> None:
+    here, longer = record.result(HERE, 80), record.result(LONGER, 80)
+    one_step = longer.work / longer.steps
+    assert abs(here.work - longer.work) <= 2 * one_step
+    scratch = record.result(SCRATCH, 80)
+    assert scratch.work / scratch.tokens == (here.work - here.work_before) / here.tokens
+
+
+def test_nothing_is_concluded_where_nothing_was_learned(record: TranslationStudy) -> None:
+    assert not any(one.stands for one in record.conclusions)
+    assert "beats" not in str(record.conclusions)
+
+
+def learned(record: TranslationStudy, **bleu: float) -> TranslationStudy:
+    """Return the record as it would be if the arms had reached so much."""
+    arms = tuple(
+        replace(arm, bleu=bleu[arm.arm], bleu_low=bleu[arm.arm] - 2, bleu_high=bleu[arm.arm] + 2)
+        if arm.arm in bleu
+        else arm
+        for arm in record.arms
+    )
+    comparisons = tuple(
+        replace(found, gain=9.0, gain_low=8.0, gain_high=10.0) for found in record.comparisons
+    )
+    return replace(record, arms=arms, comparisons=comparisons)
+
+
+def test_what_is_concluded_names_seed_sentences_and_near_copies(record: TranslationStudy) -> None:
+    best, *contrasts = learned(record, scratch=30.0, here=39.0, elsewhere=39.0).conclusions
+    assert best.stands
+    assert f"{record.near[80]:,} of these sources are one substituted word away" in best.text
+    by_pretraining = next(one for one in contrasts if "pretraining here beats" in one.text)
+    assert "one seed" in by_pretraining.text
+    assert "not another seed" in by_pretraining.text
+    # A public checkpoint differs in everything: no conclusion about pretraining follows.
+    public = next(one for one in contrasts if "pretrained elsewhere" in one.text)
+    assert not public.stands
+    for setting in ("decoder", "tokenizer", "tuning", "steps"):
+        assert f"{setting}: " in public.text
+
+
+def test_settings_that_differ_by_recipe_are_not_taken_for_pretraining(tmp_path: Path) -> None:
+    unlike = {"fine_tuning": {**LEARNING, "learning_rate": 1e-3}}
+    made = run_study(study_settings(TINY, {"sizes": (40,), "same_work": ()}, unlike), tmp_path)
+    (found,) = learned(made, scratch=30.0, here=39.0).conclusions[1:]
+    assert not found.stands
+    assert "learning rate: 0.001 and 0.005" in found.text
 
 
 def test_every_arm_translates_and_has_its_card(record: TranslationStudy) -> None:
@@ -149,7 +222,7 @@ def test_the_section_tells_it(record: TranslationStudy) -> None:
     section = translation_section(record, 1.0)
     part = part_of(section, record)
     assert part.findings
-    for word in ("pretrained here", "from scratch, same clock", record.arms[0].signature):
+    for word in ("pretrained here", "from scratch, same work", record.arms[0].signature):
         assert word in part.html
     assert all(example.source.split("'")[0] in part.html for example in record.worst)
     assert len(list(study_blocks(record))) > 4

@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 from joblib import Parallel, delayed
 
-from heedful.arrays import index, matrix, number_of, whole
+from heedful.arrays import index, matrix, whole
 from heedful.attention.design.hull import Separation, normalised, rounding_of, separate
 from heedful.errors import InputError
 from heedful.progress import Step
@@ -39,8 +39,6 @@ Chosen = Int[np.ndarray, " m"]
 """Positions of the keys in question, one for each direction."""
 Pool = Int[np.ndarray, " p"]
 """Positions of the outer keys that stand for all, ascending."""
-A_LOOK = 64
-"""Exact tests of a process between two looks at the clock."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,7 +50,7 @@ class Copyable(Record):
     copyable: Bool[np.ndarray, " n"]
     """For each key: proved to lead all others in some direction."""
     undecided: tuple[int, ...]
-    """Keys that rounding, or the time allowed, leaves open."""
+    """Keys that rounding, or the searches allowed, leave open."""
     margin: Float[np.ndarray, " n"]
     """Certified lower bound of each key's margin, in the keys' units; 0 if not copyable."""
     margin_upper: Float[np.ndarray, " n"]
@@ -70,14 +68,15 @@ def copyable(
     *,
     exact_margins: bool = False,
     workers: int = 1,
-    seconds: float | None = None,
+    searches: int | None = None,
     progress: Step | None = None,
 ) -> Copyable:
     """Return which keys can be copied: the vertices of their convex hull.
 
     `exact_margins` finds the true margin of each copyable key (one quadratic programme each).
     `workers` processes share the exact tests; the answer does not depend on their number.
-    After `seconds` no further search or test begins, and keys still waiting for one are undecided.
+    After so many `searches`, for one key each, no further one begins, and keys still waiting are
+    undecided: counted, not timed, so that the same call gives the same answer.
 
     >>> corners = copyable([[0, 0], [2, 0], [0, 2], [0.5, 0.5]])
     >>> corners.copyable.tolist(), corners.count
@@ -86,8 +85,8 @@ def copyable(
     began = time.perf_counter()
     keys = matrix("keys", keys)
     workers = whole("workers", workers, 1)
-    if seconds is not None:
-        seconds = number_of("seconds", seconds, least=0)
+    if searches is not None:
+        searches = whole("searches", searches, 0)
     n = len(keys)
     decided = 0
 
@@ -102,10 +101,9 @@ def copyable(
     )
     inverse = inverse.reshape(-1)
     small, exponent = normalised(distinct)
-    deadline = None if seconds is None else began + seconds
     # Where keys are equal, progress on distinct ones is no progress on all: it is told at the end.
     tell = report if len(small) == n else lambda more: None
-    hull = _Vertices(small, workers, deadline, tell)
+    hull = _Vertices(small, workers, searches, tell)
     hull.decide()
     if exact_margins and len(small) > 1:
         hull.measure(np.flatnonzero((hull.margin > 0) & (counts == 1)))
@@ -153,14 +151,14 @@ class _Vertices:
         self,
         keys: Keys,
         workers: int,
-        deadline: float | None,
+        searches: int | None,
         report: Callable[[int], None],
     ) -> None:
         self.keys = keys
         self.points = Points.of(keys)
         self.rounding = rounding_of(keys)
         self.workers = workers
-        self.deadline = deadline
+        self.searches = searches
         self.report = report
         self.margin = np.zeros(len(keys))
         self.upper = np.full(len(keys), np.inf)
@@ -172,7 +170,7 @@ class _Vertices:
         if len(self.keys) == 1:
             self.margin[:] = np.inf
             return
-        screened = screen(self.points, self.report, self.deadline)
+        screened = screen(self.points, self.report, self.searches)
         self.margin, self.stages = screened.margin, screened.stages
         apart = np.linalg.norm(self.keys - self.keys[screened.rival], axis=1)
         self.upper = np.minimum(self.upper, apart)
@@ -192,15 +190,15 @@ class _Vertices:
         pool = np.zeros(len(self.keys), dtype=bool)
         pool[self.margin > 0] = True
         pool[screened.rival[screened.left]] = True
-        pending = screened.left
+        pending, allowed = screened.left, self.searches
         inside = outside = 0
         while len(pending):
-            if self.deadline is not None and time.perf_counter() > self.deadline:
-                self.open[pending] = True
-                break
-            # All at once, unless the clock has to be looked at in between.
-            now = len(pending) if self.deadline is None else A_LOOK * self.workers
-            pending, waiting = pending[:now], pending[now:]
+            if allowed is not None:
+                self.open[pending[allowed:]] = True
+                pending = pending[:allowed]
+                allowed -= len(pending)
+                if not len(pending):
+                    break
             results = self._separate(pending, np.flatnonzero(pool), exact=False)
             again: list[int] = []
             directions: list[Float[np.ndarray, " d"]] = []
@@ -215,8 +213,7 @@ class _Vertices:
                 else:
                     self.open[j] = True
             self.report(len(pending) - len(again))
-            left, won = self._challenge(np.array(again, dtype=np.int64), directions, pool)
-            pending = np.concatenate([waiting, left])
+            pending, won = self._challenge(np.array(again, dtype=np.int64), directions, pool)
             outside += won
         self.stages["inside, by a combination"] = inside
         self.stages["outside, by an exact direction"] = outside
@@ -346,12 +343,12 @@ def leads_of(points: Points, owners: Chosen, directions: Directions) -> Leads:
     return Leads(margin, rival)
 
 
-def screen(points: Points, report: Report, deadline: float | None = None) -> Screened:
+def screen(points: Points, report: Report, searches: int | None = None) -> Screened:
     """Try simple directions for every key, then better ones for those that are left.
 
     First the key itself (certain when all keys have one norm), then the key whitened, then,
-    in many dimensions, what a smoothed perceptron finds against the outer keys known so far:
-    block by block, as long as `deadline` (of `time.perf_counter`) has not come.
+    in many dimensions, what a smoothed perceptron finds against the outer keys known so far, for
+    the first `searches` of them.
     """
     keys = points.exact
     n = len(keys)
@@ -373,10 +370,8 @@ def screen(points: Points, report: Report, deadline: float | None = None) -> Scr
         left = np.flatnonzero(margin <= 0)
     if len(left) and keys.shape[1] >= SMOOTHED_FROM:
         pool = np.union1d(np.flatnonzero(margin > 0), rival[left])
-        for part, directions in smoothed_directions(keys, pool, left, BLOCK):
+        for part, directions in smoothed_directions(keys, pool, left[:searches], BLOCK):
             attempt("a smoothed perceptron", part, directions)
-            if deadline is not None and time.perf_counter() > deadline:
-                break
     return Screened(margin, rival, np.flatnonzero(margin <= 0), stages)
 
 

@@ -21,7 +21,7 @@ on the text are kept beside them. Queries with few keys in sight say nothing and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -29,6 +29,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.model import Decoder, LayerTrace
+from heedful.model.config import head_name
+from heedful.progress import Step
 from heedful.records import Record
 from heedful.stats import Estimate
 from heedful.studies.heads.sample import Row, Sample
@@ -72,6 +74,8 @@ class HeadBehaviour(Record):
 
     layer: int
     head: int
+    name: str
+    """As it is called everywhere."""
     kinds: dict[str, float]
     """Share of the queries that copy, average, or read diffusely."""
     kind: Kind
@@ -113,6 +117,14 @@ class Behaviour(Record):
     def words(self) -> dict[str, str]:
         """What a head with each label does."""
         return WORDS
+
+
+@runtime_checkable
+class Seeing(Protocol):
+    """Whatever looks at each layer while a model reads."""
+
+    def see(self, layer: int, trace: LayerTrace, row: Row, /) -> None:
+        """Look at one layer."""
 
 
 class Watch:
@@ -202,6 +214,7 @@ class Watch:
         return HeadBehaviour(
             layer=layer,
             head=head,
+            name=head_name(layer, head),
             kinds=shares,
             kind=max(KINDS, key=lambda kind: shares[kind]),
             top_mass=_estimate(noted["top"]),
@@ -211,6 +224,29 @@ class Watch:
             looks_for=_looks_for(masses, follows),
             by_position=self._letters[layer][head],
         )
+
+
+def observe(
+    decoder: Decoder, sample: Sample, *others: Seeing, progress: Step | None = None
+) -> Behaviour:
+    """Return what each head does: the one answer of report, terminal and page.
+
+    The model reads the sample once, layer by layer, none of which is kept; `others` see it too.
+    Then it reads random tokens written twice.
+    """
+    watch = Watch(decoder)
+    for done, row in enumerate(sample.rows, start=1):
+
+        def see(layer: int, trace: LayerTrace, row: Row = row) -> None:
+            for one in (watch, *others):
+                one.see(layer, trace, row)
+
+        with torch.no_grad():
+            decoder.visit(row.tensor(), see)
+        if progress is not None:
+            progress(done, len(sample.rows) + 1)
+    watch_repeats(decoder, sample, watch)
+    return watch.behaviour()
 
 
 def watch_repeats(decoder: Decoder, sample: Sample, watch: Watch, seed: int = 0) -> None:

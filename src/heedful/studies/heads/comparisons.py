@@ -237,7 +237,7 @@ def _cannot(pre: NormVariant, witness: Witness | None) -> Finding:
         argument = (
             f"two streams of norm {witness.stream_norms[0]:.1f} have keys of norm "
             f"{witness.key_norms[0]:.3g} and {witness.key_norms[1]:.2g} in layer "
-            f"{witness.layer + 1}, and {witness.kernel} directions have keys as short as the last"
+            f"{witness.layer}, and {witness.kernel} directions have keys as short as the last"
         )
     ratios = [pre.widest_ratio]
     if witness is not None:

@@ -7,6 +7,7 @@ wanted, the answers to the questions that one model cannot answer.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -14,12 +15,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
-
-from heedful.model import LayerTrace, parameter_count
+from heedful.model import parameter_count
 from heedful.progress import Parts, Step
 from heedful.records import Record
-from heedful.studies.heads.behaviour import WORDS, Behaviour, Watch, watch_repeats
+from heedful.stats import Estimate
+from heedful.studies.conclusions import (
+    Basis,
+    Conclusion,
+    Extreme,
+    Measurement,
+    Study,
+    calculated,
+)
+from heedful.studies.heads.behaviour import WORDS, Behaviour, observe
 from heedful.studies.heads.comparisons import (
     Finding,
     HeadCounts,
@@ -32,36 +40,39 @@ from heedful.studies.heads.comparisons import (
 )
 from heedful.studies.heads.keys import Keys, KeyWatch
 from heedful.studies.heads.order import LARGE, OrderTest, Probe, order_tests, probe_positions
+from heedful.studies.heads.predictable import WORK as PREDICTABLE_WORK
 from heedful.studies.heads.predictable import Predictable, predictable_tokens
+from heedful.studies.heads.robustness import WORK as ROBUSTNESS_WORK
 from heedful.studies.heads.robustness import LossBatch, NoiseWatch, Robustness, measure_robustness
 from heedful.studies.heads.sample import (
     DEFAULT_AMOUNT,
     Amount,
-    Row,
     StudiedModel,
     open_subject,
     translation_run,
 )
 from heedful.studies.heads.small_models import QUICK, Plan, base_run, train_all
 
+LEARNED = 0.5
+"""The share of the loss of guessing below which a small model has learned something to study."""
 SHARES = {"reading": 20, "robustness": 10, "order": 5, "predictable tokens": 15, "small models": 50}
 """About how much of the time each part takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How much time the parts may take."""
+    """How much work the parts may take: counted, so that the same study ends in the same record."""
 
-    robustness: float = 10.0
-    """Seconds for leaving out heads and disturbing layers."""
-    predictable: float = 60.0
-    """Seconds after which no further token is examined one by one."""
+    robustness: float = ROBUSTNESS_WORK
+    """Operations of leaving out heads and disturbing layers."""
+    predictable: float = PREDICTABLE_WORK
+    """Operations of examining tokens one by one."""
     margins: int = 256
     """Attended keys whose margin is certified."""
 
 
 DEFAULT_EFFORT = Effort()
-QUICK_EFFORT = Effort(robustness=3.0, predictable=15.0, margins=64)
+QUICK_EFFORT = Effort(robustness=2e11, predictable=2e11, margins=64)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,11 +86,13 @@ class Comparisons(Record):
     """Models that were trained."""
     steps: int
     """Steps of each."""
+    vocabulary: int
+    """Tokens that they choose from."""
     seconds: float
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class HeadsStudy(Record):
+class HeadsStudy(Study):
     """Everything about the heads of one model."""
 
     model: str
@@ -115,27 +128,115 @@ class HeadsStudy(Record):
         return tuple(finding for part in parts for finding in part.findings)
 
     @property
-    def conclusions(self) -> tuple[str, ...]:
-        """What was found, one sentence each."""
-        behaviour, means = self.behaviour, self.keys.means
-        chosen = sum(bool(head.looks_for) for head in behaviour.heads)
-        lines = [
-            f"{chosen} of {len(behaviour.heads)} heads of the trained model look for one kind of "
-            f"key: {', '.join(f'{n} {WORDS[k]}' for k, n in behaviour.counts.items())}.",
-            f"Key norms vary by {means['spread'].value:.0%} of their mean within a head; making "
-            f"them equal moves {means['effect'].value:.0%} of the reading.",
-        ]
-        if self.trained is not None:
-            norms, heads = self.trained.norms.findings, self.trained.heads.findings
-            lines += [
-                f"“With pre-norm, norms of keys cannot be too different” is {norms[0].verdict}; "
-                "that they are more alike than with post-norm is "
-                f"{norms[1].verdict}: {norms[1].statement}.",
-                f"“More heads at the same width reduce the variance” is {heads[0].verdict} in "
-                f"trained models: {heads[0].statement}.",
-            ]
-        lines.append(f"Output layer: {self.predictable.statement}.")
-        return tuple(lines)
+    def conclusions(self) -> tuple[Conclusion, ...]:
+        """What was found: what heads do, their keys, small models, which heads matter, tokens."""
+        return (
+            self._sorted(),
+            self._norms(),
+            *(() if self.trained is None else self._trained(self.trained)),
+            self.most_needed,
+            calculated("Output layer: {said}.", said=self.predictable.statement),
+        )
+
+    @property
+    def most_needed(self) -> Conclusion:
+        """Without which heads the loss rises most."""
+        measured = {
+            one.name: one.exact for one in self.robustness.ablations if one.exact is not None
+        }
+        return Extreme(
+            about="which heads the model needs most",
+            said=f"Leaving out one head, the loss of {self.robustness.loss.value:.2f} rises most "
+            f"without {{names}}, on {self.text}; those were measured first for which the gradient "
+            "promises most",
+            values=measured,
+            of=len(self.robustness.ablations),
+            what="heads",
+            show=lambda value: f"{value:+.3f}",
+            shown=5,
+        ).conclude()
+
+    def _sorted(self) -> Conclusion:
+        heads = self.behaviour.heads
+        return calculated(
+            "{chosen} of {all} heads of the trained model put at least {least:.0%} of their "
+            "reading of {text} on one kind of key: {counts}.",
+            chosen=sum(bool(head.looks_for) for head in heads),
+            all=len(heads),
+            least=self.behaviour.thresholds["chosen"],
+            text=self.text,
+            counts=", ".join(f"{n} {WORDS[kind]}" for kind, n in self.behaviour.counts.items()),
+        )
+
+    def _norms(self) -> Conclusion:
+        spread, effect = self.keys.means["spread"], self.keys.means["effect"]
+        return Measurement(
+            about="what norms of keys do",
+            said=f"Key norms vary by {spread.value:.0%} of their mean within a head; making them "
+            "equal moves {value} of the reading",
+            estimate=effect,
+            basis=Basis(cases=effect.count, of="heads of this model"),
+            show=lambda value: f"{value:.0%}",
+        ).conclude()
+
+    def _trained(self, trained: Comparisons) -> tuple[Conclusion, ...]:
+        norms, heads = trained.norms, trained.heads
+        floor = self._learned(trained)
+        if floor is not None:
+            return (floor,)
+        cannot, alike = norms.findings[:2]
+        return (
+            calculated(
+                "“With pre-norm, norms of keys cannot be too different” is {verdict}: {why}.",
+                verdict=cannot.verdict,
+                why=cannot.statement,
+            ),
+            _judged(
+                "whether pre-norm makes norms of keys more alike than post-norm",
+                f"That norms of keys are more alike with pre-norm than with post-norm is "
+                f"{alike.verdict}",
+                "spread of key norms, pre-norm over post-norm, {value}",
+                alike.estimate,
+                1.0,
+            ),
+            _judged(
+                "whether more heads at the same width reduce the variance",
+                f"“More heads at the same width reduce the variance” is "
+                f"{heads.findings[0].verdict} in trained models",
+                "each doubling of the heads changes the logarithm of the variance by {value}",
+                heads.shared_slope,
+                0.0,
+            ),
+        )
+
+    def _learned(self, trained: Comparisons) -> Conclusion | None:
+        """Say that the small models have learned too little to conclude anything, if so."""
+        loss = trained.norms.variants[0].loss.value
+        untrained = math.log(trained.vocabulary)
+        if loss < LEARNED * untrained:
+            return None
+        return calculated(
+            "No conclusion from the small models. Missing: models that have learned (after {steps} "
+            "steps their loss is {loss:.2f}, that of guessing {untrained:.2f}).",
+            steps=trained.steps,
+            loss=loss,
+            untrained=untrained,
+        )
+
+
+def _judged(
+    about: str, verdict: str, said: str, estimate: Estimate | None, null: float
+) -> Conclusion:
+    """Return a verdict of the small models with its number; nothing where it is undecided."""
+    assert estimate is not None
+    return Measurement(
+        about=about,
+        said=f"{verdict}: {said}",
+        estimate=estimate,
+        basis=Basis(cases=estimate.count, of="trainings of each variant", seeds=estimate.count),
+        show=lambda value: f"{value:.2f}",
+        null=null,
+    ).conclude()
 
 
 class _Clock:
@@ -180,23 +281,22 @@ def study_subject(
     """Study a model that is open already."""
     decoder, sample, config = subject.decoder, subject.sample, subject.decoder.config
     clock = _Clock(progress)
-    watch, keys = Watch(decoder), KeyWatch(decoder, margins=effort.margins)
-    noise = NoiseWatch(decoder)
+    keys, noise = KeyWatch(decoder, margins=effort.margins), NoiseWatch(decoder)
     with clock.part("reading") as step:
-        _read(subject, watch, keys, noise, step)
-        behaviour, key_record = watch.behaviour(), keys.keys()
+        behaviour = observe(decoder, sample, keys, noise, progress=step)
+        key_record = keys.keys()
     large = parameter_count(config) > LARGE
     with clock.part("robustness") as step:
         batch = LossBatch.of(sample, most=1 if large else None)
         robustness = measure_robustness(
-            decoder, batch, noise, seconds=effort.robustness, progress=step
+            decoder, batch, noise, work=effort.robustness, progress=step
         )
     with clock.part("order"):
         order = order_tests(decoder, trials=1 if large else 6, length=4 if large else 6)
         probe = probe_positions(decoder, rows=(14, 4, 6) if large else (48, 16, 24))
     with clock.part("predictable tokens") as step:
         predictable = predictable_tokens(
-            decoder, subject.tokenizer, seconds=effort.predictable, progress=step
+            decoder, subject.tokenizer, work=effort.predictable, progress=step
         )
     trained = None
     if plan is not None:
@@ -223,24 +323,6 @@ def study_subject(
     )
 
 
-def _read(
-    subject: StudiedModel, watch: Watch, keys: KeyWatch, noise: NoiseWatch, progress: Step
-) -> None:
-    """Let the model read its sample once while all three watch; no layer is kept."""
-    rows = subject.sample.rows
-    for done, row in enumerate(rows, start=1):
-
-        def see(layer: int, trace: LayerTrace, row: Row = row) -> None:
-            watch.see(layer, trace, row)
-            keys.see(layer, trace, row)
-            noise.see(layer, trace, row)
-
-        with torch.no_grad():
-            subject.decoder.visit(row.tensor(), see)
-        progress(done, len(rows) + 1)
-    watch_repeats(subject.decoder, subject.sample, watch)
-
-
 def _trained(plan: Plan, subject: StudiedModel, progress: Step) -> Comparisons:
     began = time.perf_counter()
     models = train_all(plan, progress)
@@ -250,6 +332,7 @@ def _trained(plan: Plan, subject: StudiedModel, progress: Step) -> Comparisons:
         positions=compare_schemes(models),
         trainings=len(models),
         steps=plan.steps,
+        vocabulary=models[0].vocabulary,
         seconds=time.perf_counter() - began,
     )
 

@@ -17,7 +17,7 @@ seen from the directions (y, 1) with ‖y‖ < √d:
     never    (a_i, c_i) is a combination of the others: no direction at all helps; or weights λ
              bound the best lead: √d ‖Σ λ_l (a_i − a_l)‖ + Σ λ_l (c_i − c_l) ≤ 0
     tie      another token has the same row: it gets the same logit, always
-    open     neither was proved in the time allowed, or rounding leaves it open
+    open     neither was proved with the work allowed, or rounding leaves it open
 
 "Can" says that the output layer allows it for some final state of the residual stream, not that
 some text leads there; "never" holds for every text. Both hold for the weights as exact numbers.
@@ -52,6 +52,12 @@ from heedful.progress import Step
 from heedful.records import Record
 from heedful.tokenization import Tokenizer
 
+WORK = 1e12
+"""Operations for tokens that need a search of their own: half a minute on two cores, or so."""
+A_SEARCH = 400
+"""Operations of a search for each number of the output layer, about."""
+FEWEST = 16
+"""Searches, whatever they take."""
 SHOWN = 50
 """Tokens that are listed by name."""
 INSIDE = 1.0 - 1e-6
@@ -152,13 +158,13 @@ def predictable_tokens(
     decoder: Decoder,
     tokenizer: Tokenizer | None = None,
     *,
-    seconds: float = 60.0,
+    work: float = WORK,
     progress: Step | None = None,
 ) -> Predictable:
     """Decide for each token whether it can ever be the most likely one."""
     began = time.perf_counter()
     layer = OutputLayer.of(decoder)
-    decided = decide(layer, seconds=seconds, progress=progress)
+    decided = decide(layer, work=work, progress=progress)
     never, tie, left = (np.flatnonzero(part) for part in (decided.never, decided.tie, decided.open))
     names = [_name(tokenizer, int(token)) for token in np.concatenate([never, tie])]
     return Predictable(
@@ -178,20 +184,23 @@ def predictable_tokens(
     )
 
 
-def decide(layer: OutputLayer, *, seconds: float = 60.0, progress: Step | None = None) -> Decided:
-    """Prove for each token that it can be the most likely, or that it never is."""
-    deadline = time.perf_counter() + seconds
+def decide(layer: OutputLayer, *, work: float = WORK, progress: Step | None = None) -> Decided:
+    """Prove for each token that it can be the most likely, or that it never is.
+
+    As many tokens get a search of their own as the operations allow; those still waiting are open.
+    """
+    searches = max(int(work / (A_SEARCH * layer.a.size)), FEWEST)
     if layer.level:
-        corners = copyable(layer.a, progress=progress, seconds=seconds)
+        corners = copyable(layer.a, progress=progress, searches=searches)
         tie = _equal_to_another(layer.a)
         undecided = np.zeros(len(layer.a), dtype=bool)
         undecided[list(corners.undecided)] = True
         never = ~corners.copyable & ~undecided & ~tie
         return Decided(corners.copyable, never, tie, corners.stages)
-    return _decide_lifted(layer, deadline, progress)
+    return _decide_lifted(layer, searches, progress)
 
 
-def _decide_lifted(layer: OutputLayer, deadline: float, progress: Step | None) -> Decided:
+def _decide_lifted(layer: OutputLayer, searches: int, progress: Step | None) -> Decided:
     """Decide where constants matter: points (a, c), directions (y, 1) with y in the ball."""
     count = len(layer.a)
     lifted = np.hstack([layer.a, layer.c[:, None]])
@@ -209,9 +218,7 @@ def _decide_lifted(layer: OutputLayer, deadline: float, progress: Step | None) -
     never = np.zeros(count, dtype=bool)
     rounding = rounding_of(lifted)
     left = np.flatnonzero(~can & ~tie)
-    for done, token in enumerate(left.tolist()):
-        if time.perf_counter() > deadline:
-            break
+    for done, token in enumerate(left[:searches].tolist()):
         verdict = _one(lifted, token, layer.radius, rounding)
         can[token], never[token] = verdict == "can", verdict == "never"
         if progress is not None:

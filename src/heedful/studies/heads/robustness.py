@@ -8,7 +8,8 @@ same one (`shared`); or each head draws its own (`independent`).
                        stream, W_O (c_1, …, c_H)
     change of loss     mean −ln p of the next token with disturbed keys, minus the same without
     leaving out        the loss with c_h = 0, minus the loss; for every head to first order,
-                       −∂L/∂m_h at m = 1 with c_h ← m_h c_h; exactly for as many as time allows
+                       −∂L/∂m_h at m = 1 with c_h ← m_h c_h; exactly for as many as the work
+                       allows, those first for which the gradient promises most
 
 Heads are changed by wrapping the kernel of each layer, softmax(qkᵀ/√d) v, for the duration of a
 `with` block: its inputs may be disturbed, its output silenced. Weights are never changed.
@@ -17,7 +18,6 @@ Heads are changed by wrapping the kernel of each layer, softmax(qkᵀ/√d) v, f
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +29,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from heedful.model import Decoder, LayerTrace
+from heedful.model import Decoder, LayerTrace, flops_per_token
+from heedful.model.config import head_name
 from heedful.model.decoder import SelfAttention, TransformerBlock
 from heedful.progress import Step
 from heedful.records import Record
@@ -112,6 +113,12 @@ def attentions(decoder: Decoder) -> list[SelfAttention]:
 
 VARIANCE = 0.5
 """Of the length of a key, as in the sheets."""
+WORK = 1e12
+"""Operations of leaving out heads and disturbing layers: half a minute on two cores, or so."""
+FOR_HEADS = 0.6
+"""The share of them for leaving out heads."""
+FEWEST_HEADS = 8
+"""Heads that are left out whatever it takes: the largest of one is not the largest."""
 DRAWS = 3
 """Of the disturbance, for each layer and row."""
 NOISY_ROWS = 2
@@ -132,7 +139,7 @@ class LayerRobustness(Record):
     independent: Estimate
     """The same with lengths drawn for each head."""
     loss: Estimate | None
-    """Change of the loss when this layer alone is disturbed; None where time did not allow."""
+    """Change of the loss when this layer alone is disturbed; None where the work did not allow."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -141,10 +148,12 @@ class HeadAblation(Record):
 
     layer: int
     head: int
+    name: str
+    """As it is called everywhere."""
     first_order: float
     """Estimated from the gradient."""
     exact: Estimate | None
-    """Measured; None where time did not allow."""
+    """Measured; None where the work did not allow."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -207,18 +216,20 @@ def measure_robustness(
     batch: LossBatch,
     watch: NoiseWatch,
     *,
-    seconds: float = 8.0,
+    work: float = WORK,
     seed: int = 0,
     progress: Step | None = None,
 ) -> Robustness:
-    """Return how robust a model is; what can be left out is, when the seconds are used up."""
-    began = time.perf_counter()
+    """Return how robust a model is; what can be left out is, when the operations are used up."""
+    forward = flops_per_token(decoder.config, batch.tokens.shape[1]) * batch.tokens.numel()
+    passes = int(work / forward)
     with torch.no_grad():
         plain = batch.losses(decoder)
         everywhere = _noisy_losses(decoder, batch, seed, None) - plain
     first_order = _first_order(decoder, batch)
-    ablations = _ablate(decoder, batch, plain, first_order, began + 0.6 * seconds, progress)
-    layer_losses = _layers(decoder, batch, plain, seed, began + seconds)
+    heads = max(int(FOR_HEADS * passes), FEWEST_HEADS)
+    ablations = _ablate(decoder, batch, plain, first_order, heads, progress)
+    layer_losses = _layers(decoder, batch, plain, seed, max((passes - heads) // 2, 1))
     layers = tuple(
         LayerRobustness(
             layer=layer,
@@ -296,14 +307,12 @@ def _noisy_losses(
 
 
 def _layers(
-    decoder: Decoder, batch: LossBatch, plain: Tensor, seed: int, deadline: float
+    decoder: Decoder, batch: LossBatch, plain: Tensor, seed: int, most: int
 ) -> dict[int, Estimate]:
     changes: dict[int, Estimate] = {}
-    # From both ends towards the middle: with little time, the layers that differ most.
+    # From both ends towards the middle: with little work, the layers that differ most.
     order = sorted(range(decoder.config.layers), key=lambda n: min(n, decoder.config.layers - n))
-    for layer in order:
-        if time.perf_counter() > deadline and changes:
-            break
+    for layer in order[:most]:
         with torch.no_grad():
             change = _noisy_losses(decoder, batch, seed, layer) - plain
         changes[layer] = batch.estimate(change)
@@ -330,24 +339,23 @@ def _ablate(
     batch: LossBatch,
     plain: Float[Tensor, " learned"],
     first_order: Float[Tensor, "layers heads"],
-    deadline: float,
+    most: int,
     progress: Step | None,
 ) -> tuple[HeadAblation, ...]:
     layers, heads = first_order.shape
     exact: dict[int, Estimate] = {}
     order = first_order.abs().flatten().argsort(descending=True).tolist()
-    for done, place in enumerate(order):
-        if time.perf_counter() > deadline and done:
-            break
+    for done, place in enumerate(order[:most]):
         with torch.no_grad():
             change = losses_without(decoder, batch, place // heads, place % heads) - plain
         exact[place] = batch.estimate(change)
         if progress is not None:
-            progress(done + 1, len(order))
+            progress(done + 1, min(most, len(order)))
     return tuple(
         HeadAblation(
             layer=place // heads,
             head=place % heads,
+            name=head_name(place // heads, place % heads),
             first_order=float(first_order.flatten()[place]),
             exact=exact.get(place),
         )

@@ -95,8 +95,13 @@ DEFAULT_AMOUNT = Amount()
 def open_subject(
     path: Path | str, *, text: Path | None = None, amount: Amount = DEFAULT_AMOUNT
 ) -> StudiedModel:
-    """Open a run or a model, and find what it should read."""
+    """Open a run or a model, and find what it should read.
+
+    The model inside a run is the run: it reads what was held out from its training, whoever asks.
+    """
     folder = Path(path)
+    if folder.name == "model" and is_run(folder.parent):
+        folder = folder.parent
     opened = _run(folder) if folder.is_dir() and is_run(folder) else _model(path)
     decoder, tokenizer, written, data = opened
     if text is not None:

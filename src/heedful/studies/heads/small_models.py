@@ -100,6 +100,8 @@ class SmallModel(Record):
     name: str
     """What it changes in the base."""
     seed: int
+    vocabulary: int
+    """Tokens that it chooses from."""
     loss: float
     """Mean −ln p of a target token on held-out pairs."""
     spread: float
@@ -203,11 +205,7 @@ def base_run(plan: Plan, folder: Path) -> Path:
 def _trained(plan: Plan, name: str, seed: int, folder: Path) -> FinishedRun:
     material, _ = _material(plan)
     config = config_of(_values(plan, name, seed, material))
-    threads = torch.get_num_threads()
-    try:
-        return train_to_end(run_path(folder, name, config, {}), config, material.batches)
-    finally:
-        torch.set_num_threads(threads)  # the training has set those of its config
+    return train_to_end(run_path(folder, name, config, {}), config, material.batches)
 
 
 def _values(plan: Plan, name: str, seed: int, material: TextTraining) -> dict[str, Any]:
@@ -248,6 +246,7 @@ def measure(decoder: Decoder, sample: Sample, name: str, seed: int) -> SmallMode
     return SmallModel(
         name=name,
         seed=seed,
+        vocabulary=decoder.config.vocabulary,
         loss=loss,
         spread=_mean(one.spread for one in norms),
         first_spread=_mean(one.spread for one in norms if one.layer == 0),

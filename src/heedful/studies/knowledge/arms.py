@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
@@ -87,6 +88,8 @@ def measure_arm(
         corpus,
         right,
         list(runs),
+        settings=_settings(arm, material.recipe),
+        work=sum(run.work for stages in runs.values() for run in stages) / len(runs),
         minutes=_mean_minutes(list(runs.values())),
         pretraining_minutes=_mean_minutes([stages[:-1] for stages in runs.values()]),
         parameters=parameter_count(answerer.decoder.config),
@@ -94,6 +97,16 @@ def measure_arm(
         curve=curve_of(before[0].result.evaluations) if before else (),
     )
     return TrainedArm(record=record, run=tuned, answerer=answerer)
+
+
+def _settings(arm: ArmPlan, recipe: Recipe) -> dict[str, Any]:
+    """Return in what arms may differ; shape, tokenizer and texts are those of the study."""
+    tuning = recipe.finetuning if arm.pretrained else recipe.alone or recipe.finetuning
+    return {
+        "pretraining": arm.pretrained,
+        "positions": arm.positions,
+        **{f"fine-tuning {name}": value for name, value in tuning.model_dump().items()},
+    }
 
 
 def baselines(corpus: KnowledgeCorpus) -> tuple[Arm, ...]:
@@ -208,6 +221,8 @@ def _arm(
     right: Bool[np.ndarray, "seeds questions"],
     seeds: list[int],
     *,
+    settings: dict[str, Any] | None = None,
+    work: float = 0.0,
     minutes: float = 0.0,
     pretraining_minutes: float = 0.0,
     parameters: int = 0,
@@ -226,6 +241,8 @@ def _arm(
         accuracy=float(right[:, seen].mean()) if seen.any() else 0.0,
         low=low,
         high=high,
+        settings=settings or {},
+        work=work,
         minutes=minutes,
         pretraining_minutes=pretraining_minutes,
         parameters=parameters,

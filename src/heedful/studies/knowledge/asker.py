@@ -16,7 +16,8 @@ from heedful.errors import ConfigError, InputError
 from heedful.files import write_atomic, write_json
 from heedful.settings import Settings
 from heedful.studies.knowledge.answers import Answerer, sequence_probability
-from heedful.studies.knowledge.corpus import Asked, DocumentIndex, KnowledgeCorpus, name_in
+from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus, name_in
+from heedful.studies.knowledge.evidence import DocumentIndex
 from heedful.studies.knowledge.findings import ASK, RECORD, AskReply
 from heedful.studies.knowledge.names import Neighbours
 from heedful.studies.knowledge.training import END, MASK
@@ -24,7 +25,7 @@ from heedful.tokenization import Tokenizer
 from heedful.training import trained_decoder
 
 TOKENIZER, DOCUMENTS = "tokenizer.json", "documents.txt"
-QUESTIONS, PEOPLE = "questions.tsv", "people.tsv"
+QUESTIONS, PEOPLE = "questions.tsv", "people.txt"
 MOST_CHARACTERS = 2_000
 """Of a question; the context of the model is far shorter."""
 
@@ -53,8 +54,8 @@ def keep_for_asking(
     write_atomic(run / DOCUMENTS, "".join(f"{text}\n" for text in corpus.documents))
     asked = (f"{one.question}\t{one.answer}\n" for one in corpus.train)
     write_atomic(run / QUESTIONS, "".join(asked))
-    known = (f"{name}\t{place}\n" for name, place in corpus.known_people.items())
-    write_atomic(run / PEOPLE, "".join(known))
+    # Names alone: where somebody was born, only a question of fine-tuning or the text may say.
+    write_atomic(run / PEOPLE, "".join(f"{name}\n" for name in corpus.known_people))
     write_json(run / ASK, settings.model_dump())
 
 
@@ -69,7 +70,7 @@ class Asker:
         self.answerer = Answerer(trained_decoder(run), tokenizer, self.settings.longest_answer)
         self.evidence = DocumentIndex(_lines(run / DOCUMENTS))
         self.learned = _pairs(run / QUESTIONS)
-        self.people = _pairs(run / PEOPLE)
+        self.people = _lines(run / PEOPLE)
 
     def ask(self, questions: Sequence[str]) -> list[AskReply]:
         """Answer questions; what cannot be asked is refused before any is answered."""
@@ -106,9 +107,14 @@ class Asker:
 
     @cached_property
     def _neighbours(self) -> Neighbours:
+        told = {name_in(question): place for question, place in self.learned.items()}
+        places = list(dict.fromkeys(self.learned.values()))
         return Neighbours(
-            list(self.people),
-            list(self.people.values()),
+            self.people,
+            [
+                told.get(name) or self.evidence.place(name, places) or "place not known"
+                for name in self.people
+            ],
             self.answerer.tokenizer.encode_batch,
             lambda names: self.answerer.name_states([Asked.about(name) for name in names]),
         )

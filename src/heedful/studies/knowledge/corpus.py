@@ -3,16 +3,11 @@
 `embedded` makes the biographies, where the truth is known: who is in the pretraining text, and
 which names point to a place. `from_files` reads a text and two files of questions, such as those
 of the course; there only the text itself can say who is in it.
-
-`DocumentIndex` finds the documents that hold a name, by plain text search and without a model: it
-is the baseline that the model is compared with, and the line that `heed ask` shows beside an
-answer.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +26,8 @@ from heedful.data.text_files import ReadOptions
 from heedful.errors import InputError
 from heedful.files import sha256
 from heedful.records import Record
+from heedful.studies.knowledge.evidence import DocumentIndex
 
-_SEPARATOR = "\n"
 _ASKING = tuple(
     re.compile(re.escape(phrasing).replace(re.escape("{n}"), r"(.+?)"), re.IGNORECASE)
     for phrasing in QUESTION_PHRASINGS
@@ -50,77 +45,6 @@ def name_in(question: str) -> str | None:
         match = pattern.fullmatch(asked)
         if match is not None:
             return match[1]
-    return None
-
-
-class DocumentIndex:
-    """The documents of a corpus, found by the names in them."""
-
-    def __init__(self, documents: Sequence[str]) -> None:
-        self.documents = tuple(documents)
-        self._text = _SEPARATOR.join(self.documents)
-        self._starts = [0]
-        for document in self.documents:
-            self._starts.append(self._starts[-1] + len(document) + len(_SEPARATOR))
-
-    def mentions(self, name: str) -> tuple[str, ...]:
-        """Return the documents that hold the name as whole words, in their order.
-
-        >>> texts = ["Ann Lee sings.", "Ann Leeds works.", "So says Ann Lee."]
-        >>> DocumentIndex(texts).mentions("Ann Lee")
-        ('Ann Lee sings.', 'So says Ann Lee.')
-        """
-        if not name.strip():
-            return ()
-        numbers: list[int] = []
-        place = self._text.find(name)
-        while place >= 0:
-            if self._whole_words(place, place + len(name)):
-                number = bisect_right(self._starts, place) - 1
-                if not numbers or numbers[-1] != number:
-                    numbers.append(number)
-            place = self._text.find(name, place + 1)
-        return tuple(self.documents[number] for number in numbers)
-
-    def line(self, name: str, answer: str) -> tuple[str | None, bool]:
-        """Return the line that bears on an answer, and whether it holds the answer.
-
-        A document with name and answer is preferred; else the first with the name; else None.
-        """
-        documents = self.mentions(name)
-        for document in documents:
-            if answer and answer in document:
-                return document, True
-        return (documents[0], False) if documents else (None, False)
-
-    def place(self, name: str, places: Sequence[str]) -> str | None:
-        """Return the known place that the documents about a name give, or None.
-
-        Where a document holds several, the first after the word "born" counts, else the first;
-        between documents the majority decides.
-        """
-        votes: dict[str, int] = {}
-        for document in self.mentions(name):
-            # A name may be a place itself: what follows it, or what stands before it, counts.
-            rest = document.replace(name, " ")
-            said = _first_place(rest, places)
-            if said is not None:
-                votes[said] = votes.get(said, 0) + 1
-        return max(votes, key=lambda place: votes[place], default=None)
-
-    def _whole_words(self, start: int, end: int) -> bool:
-        before = self._text[start - 1 : start]
-        after = self._text[end : end + 1]
-        return not (before.isalnum() or after.isalnum())
-
-
-def _first_place(text: str, places: Sequence[str]) -> str | None:
-    born = re.search(r"\bborn\b", text)
-    start = born.end() if born is not None else 0
-    for part in (text[start:], text):
-        candidates = [(part.find(place), -len(place), place) for place in places if place in part]
-        if candidates:
-            return min(candidates)[2]
     return None
 
 
@@ -190,7 +114,7 @@ class KnowledgeCorpus:
 
     @property
     def known_people(self) -> dict[str, str]:
-        """Who the text or fine-tuning is about, with their places."""
+        """Who the text or fine-tuning is about, with their right places: for measuring only."""
         asked = (*self.train, *(one for one in (*self.held_out, *self.test) if one.seen))
         return {one.name: one.answer for one in asked}
 

@@ -6,13 +6,26 @@ over questions where several seeds are averaged or a curve is summarised.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from heedful.records import Record
-from heedful.stats import percent
+from heedful.stats import Estimate, percent, wilson
+from heedful.studies.conclusions import (
+    Basis,
+    Conclusion,
+    Contrast,
+    Extreme,
+    Floor,
+    Measurement,
+    Side,
+    Study,
+    difference_of,
+)
 
+WITHOUT, WITH = "no pretraining", "pretraining"
+"""The two arms that differ in pretraining alone: both have learned positions."""
 RECORD = "knowledge.json"
 """The file of the record, in the folder of a study."""
 ASK = "ask.json"
@@ -49,6 +62,10 @@ class Arm(Record):
     """Lower end of its interval."""
     high: float
     """Upper end."""
+    settings: dict[str, Any]
+    """In what it may differ from other arms; nothing for a baseline."""
+    work: float
+    """Operations of training, all stages, for one seed; 0 for a baseline."""
     minutes: float
     """Of training, all stages, for one seed; 0 for a baseline."""
     pretraining_minutes: float
@@ -160,13 +177,19 @@ class RiskCoverage(Record):
     wanted_error: float
     """The error rate asked for."""
     threshold: float
-    """Smallest confidence that is answered, chosen on held-out questions."""
+    """Smallest confidence that is answered, chosen on one half of the held-out questions."""
     held_out_coverage: float
-    """Share of the held-out questions that it answers."""
+    """Share of these that it answers."""
     held_out_error: float | None
     """Share of wrong answers among these."""
     promised_error: float
-    """What this promises at 95 %: the fewer were held out, the more above their error it is."""
+    """What the other half promises, at 95 %, of questions like them; 1 promises nothing."""
+    promising: int
+    """Questions of that other half, which had no part in choosing."""
+    promising_answered: int
+    """How many of them it answers."""
+    promising_wrong: int
+    """How many of these answers are wrong."""
     invented: int
     """Names that nobody has which the threshold had to be silent about as well."""
     test_coverage: float
@@ -317,7 +340,7 @@ class AnswerRecord(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class KnowledgeStudy(Record):
+class KnowledgeStudy(Study):
     """The whole study."""
 
     corpus: str
@@ -360,64 +383,172 @@ class KnowledgeStudy(Record):
     """The whole study, as far as it ran now."""
     quick: bool
     """Whether this was only a trial of the machinery."""
+    test_questions: int
+    """Test questions that stand word for word in the pretraining text, with answers that a reader
+    wrote: what is right about them was stored, not learned from the text."""
 
     @property
-    def conclusions(self) -> tuple[str, ...]:
-        """What was found, one sentence each."""
-        return tuple(self._sentences())
+    def conclusions(self) -> tuple[Conclusion, ...]:
+        """What was found: pretraining, positions, unseen people, signals, abstaining, names."""
+        arms = {arm.arm: arm for arm in self.arms}
+        found = []
+        if WITHOUT in arms and WITH in arms:
+            found.append(self._pretraining(arms[WITH], arms[WITHOUT]).conclude())
+        if WITH in arms and self.main_arm in arms and self.main_arm != WITH:
+            found.append(self._positions(arms[self.main_arm], arms[WITH]).conclude())
+        if self.auroc:
+            found.append(self._best_signal())
+        found.append(self._abstaining())
+        main = arms.get(self.main_arm)
+        if main is not None and main.unseen_accuracy is not None:
+            found.append(self._unseen(main, arms.get("name only")))
+        if self.names is not None and self.names.effect is not None:
+            found.append(self._names(self.names.effect))
+        return tuple(found)
 
     @property
     def promise(self) -> str:
         """What the threshold promises of questions that nobody has asked yet."""
         risk = self.risk_coverage
-        kept = round(risk.held_out_coverage * self.questions["held out"])
+        counted = (
+            f"Of {risk.promising} held-out questions that had no part in choosing it, it answers "
+            f"{risk.promising_answered}, {risk.promising_wrong} of them wrong"
+        )
+        if risk.promised_error >= 1:
+            return f"{counted}: that promises nothing."
         return (
-            f"{kept} answered questions of the {self.questions['held out']} held out promise, at "
-            f"95 %, no more than {percent(risk.promised_error)}."
+            f"{counted}: that promises, at 95 %, no more than {percent(risk.promised_error)} of "
+            "wrong answers to questions like these."
         )
 
-    def _sentences(self) -> Iterator[str]:
-        arms = {arm.arm: arm for arm in self.arms}
-        main, without = arms.get(self.main_arm), arms.get("no pretraining")
-        if main is not None and without is not None:
-            yield (
-                f"Without pretraining {percent(without.accuracy)} of the answers are right, with "
-                f"it {percent(main.accuracy)} ({percent(main.low)} to {percent(main.high)}), on "
-                f"{main.questions} questions whose answers only the pretraining text gives."
-            )
-            guesser = arms.get("name only")
-            if main.unseen_accuracy is not None and guesser is not None:
-                yield (
-                    f"About people whom it never saw it is right in "
-                    f"{percent(main.unseen_accuracy)}; a guesser that knows only letters of names "
-                    f"reaches {percent(guesser.unseen_accuracy or 0.0)}."
+    @property
+    def _floor(self) -> Floor:
+        """The accuracy of always saying the commonest place, at most."""
+        commonest = [arm.high for arm in self.arms if arm.arm.startswith("most frequent")]
+        return Floor(
+            least=max(commonest, default=0.0),
+            why="below it is what always saying the commonest place may reach",
+        )
+
+    def _seen(self) -> str:
+        if not self.test_questions:
+            return ""
+        return (
+            f" ({self.test_questions} of the test questions stand word for word in the "
+            "pretraining text, with answers that a reader wrote)"
+        )
+
+    def _pretraining(self, one: Arm, other: Arm) -> Contrast:
+        return Contrast(
+            about="what pretraining is worth",
+            one=_side(one),
+            other=_side(other),
+            differ="pretraining",
+            difference=difference_of(_accuracy(one), _accuracy(other)),
+            basis=Basis(cases=one.questions, of="questions", seeds=len(one.seeds)),
+            higher="With pretraining more answers are right than without, on questions whose "
+            f"answers only the pretraining text gives{self._seen()}",
+            lower="Without pretraining more answers are right than with it",
+            same="With and without pretraining the share of right answers cannot be told apart",
+            show=percent,
+            floor=self._floor,
+        )
+
+    def _positions(self, one: Arm, other: Arm) -> Contrast:
+        return Contrast(
+            about="rotary against learned positions",
+            one=_side(one),
+            other=_side(other),
+            differ="positions",
+            difference=difference_of(_accuracy(one), _accuracy(other)),
+            basis=Basis(cases=one.questions, of="questions", seeds=len(one.seeds)),
+            higher="Rotary positions give more right answers than learned ones",
+            lower="Learned positions give more right answers than rotary ones",
+            same="Rotary and learned positions cannot be told apart",
+            show=percent,
+            floor=self._floor,
+        )
+
+    def _best_signal(self) -> Conclusion:
+        first = self.auroc[0]
+        return Extreme(
+            about="which signal tells retrieved from made-up answers",
+            said=f"Of {first.positives} retrieved and {first.negatives} made-up answers, the "
+            "signal that tells them apart most often is {names}, by its AUROC",
+            values={
+                one.signal: Estimate(
+                    value=one.auroc, low=one.low, high=one.high, count=one.positives + one.negatives
                 )
-        if self.auroc:
-            best = max(self.auroc, key=lambda one: one.auroc)
-            yield (
-                f"The signal that tells retrieved from made-up answers best is {best.signal}: "
-                f"AUROC {best.auroc:.2f} ({best.low:.2f} to {best.high:.2f})."
-            )
+                for one in self.auroc
+            },
+            of=len(self.auroc),
+            what="signals",
+            show=lambda value: f"{value:.2f}",
+            null=0.5,
+        ).conclude()
+
+    def _abstaining(self) -> Conclusion:
         risk = self.risk_coverage
-        if risk.test_error is not None:
-            yield (
-                f"Answering everything, {percent(risk.error_without)} is wrong; answering only "
-                f"above a threshold chosen for {percent(risk.wanted_error)}, "
-                f"{percent(risk.test_error)} of what is answered ({percent(risk.test_coverage)} of "
-                f"the questions). {self.promise}"
+        answered = round(risk.test_coverage * self.questions["test"])
+        nothing = risk.test_error is None or risk.test_error_high is None
+        return Measurement(
+            about="what not answering buys",
+            said=f"Answering everything, {percent(risk.error_without)} is wrong; answering only "
+            f"above a threshold chosen for {percent(risk.wanted_error)}, "
+            f"{percent(risk.test_coverage)} of the questions are answered, and the share of wrong "
+            f"answers is {{value}}. {self.promise.rstrip('.')}",
+            estimate=Estimate(
+                value=risk.test_error or 0.0,
+                low=-math.inf if nothing else risk.test_error_low or 0.0,
+                high=math.inf if nothing else risk.test_error_high or 0.0,
+                count=answered,
+            ),
+            basis=Basis(cases=answered, of="answered questions"),
+            show=percent,
+        ).conclude()
+
+    def _unseen(self, main: Arm, guesser: Arm | None) -> Conclusion:
+        right = [counts for name, counts in main.groups.items() if name.startswith("unseen")]
+        asked = sum(count for _, count in right) // max(len(main.seeds), 1)
+        share = main.unseen_accuracy or 0.0
+        low, high = wilson(round(share * asked), asked)
+        guessed = ""
+        if guesser is not None and guesser.unseen_accuracy is not None:
+            guessed = (
+                f"; a guesser that knows only letters of names reaches "
+                f"{percent(guesser.unseen_accuracy)} of the same"
             )
-        else:
-            yield (
-                f"No confidence is high enough for {percent(risk.wanted_error)} of wrong answers: "
-                f"with this threshold it answers none of the questions of the test."
-            )
-        if self.names is not None and self.names.effect is not None:
-            effect = self.names.effect
-            yield (
-                f"Answers about names never seen follow the group of the name: Cramér's V "
-                f"{effect.cramers_v:.2f} ({effect.low:.2f} to {effect.high:.2f}), where chance "
-                f"reaches {effect.by_chance:.2f}."
-            )
+        return Measurement(
+            about="people whom it never saw",
+            said=f"About people whom it never saw it is right in {{value}}{guessed}",
+            estimate=Estimate(value=share, low=low, high=high, count=asked),
+            basis=Basis(cases=asked, of="questions", seeds=len(main.seeds)),
+            show=percent,
+        ).conclude()
+
+    def _names(self, effect: GroupEffect) -> Conclusion:
+        return Measurement(
+            about="whether the group of a name decides the answer",
+            said="Answers about names never seen follow the group of the name: Cramér's V is "
+            f"{{value}}, where shuffled answers reach {effect.by_chance:.2f}",
+            estimate=Estimate(
+                value=effect.cramers_v,
+                low=effect.low,
+                high=effect.high,
+                count=sum(map(sum, effect.table)),
+            ),
+            basis=Basis(cases=sum(map(sum, effect.table)), of="names"),
+            show=lambda value: f"{value:.2f}",
+            floor=Floor(least=effect.by_chance, why="shuffled answers reach that by chance"),
+        ).conclude()
+
+
+def _accuracy(arm: Arm) -> Estimate:
+    return Estimate(value=arm.accuracy, low=arm.low, high=arm.high, count=arm.questions)
+
+
+def _side(arm: Arm) -> Side:
+    return Side(name=arm.arm, value=arm.accuracy, settings=arm.settings, work=arm.work or None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -29,6 +29,7 @@ from heedful.studies.knowledge.answers import (
     sequence_probability,
 )
 from heedful.studies.knowledge.confidence import (
+    CHOOSING,
     Combination,
     best_temperature,
     calibration,
@@ -169,7 +170,9 @@ def judge(
     """
     held_out = _Heard.of(answerer, corpus.held_out, seed)
     test = _Heard.of(answerer, corpus.test, seed)
-    temperature = best_temperature(held_out.signals.logits, held_out.replies, held_out.right)
+    temperature = best_temperature(
+        held_out.signals.logits[CHOOSING], held_out.replies[CHOOSING], held_out.right[CHOOSING]
+    )
     guesser = None if corpus.known_truth else NameGuesser(corpus.train)
     answers = _records(test, temperature, guesser)
     others = _records(held_out, temperature, guesser)

@@ -102,6 +102,7 @@ def study_knowledge(
         storage=tuple(trained[case] for case in plan.cases),
         run=f"{RUNS}/{main.run.folder.name}",
         minutes=(time.perf_counter() - started) / 60,
+        test_questions=trainer.material.test_questions,
     )
     write_atomic(folder / RECORD, record.to_json())
     parts.finish("done")
@@ -220,6 +221,7 @@ def _record(
     storage: tuple[StoragePoint, ...],
     run: str,
     minutes: float,
+    test_questions: int,
 ) -> KnowledgeStudy:
     threshold = judged.risk_coverage.threshold
     return KnowledgeStudy(
@@ -247,4 +249,5 @@ def _record(
         run=run,
         minutes=minutes,
         quick=plan.quick,
+        test_questions=test_questions,
     )

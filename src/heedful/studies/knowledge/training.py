@@ -2,21 +2,15 @@
 
 A run's folder is named after what was trained and a hash of every setting and of the data: the
 same study finds its runs again, a changed one begins new ones.
-
-How many steps fit into a time is measured once, and kept, so that a study can be resumed: the
-gradient of one real batch is timed in every way that the training itself would consider, and what
-a step takes beside the gradient is added as a share.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from heedful.data.batches import (
@@ -29,23 +23,16 @@ from heedful.data.batches import (
 )
 from heedful.data.corpus import Documents
 from heedful.errors import InputError
-from heedful.files import sha256, write_json
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
 from heedful.studies.knowledge.corruption import corrupted, cue_sequences, cue_texts
 from heedful.studies.knowledge.plans import PositionKind, Recipe
 from heedful.studies.knowledge.reader import self_questions
 from heedful.tokenization import Tokenizer, learn_tokenizer
-from heedful.training import FinishedRun, Hooks, TrainingConfig, run_path, train_to_end
-from heedful.training.engine import choose
-from heedful.training.feed import Feed
+from heedful.training import FinishedRun, Hooks, run_path, train_to_end
 from heedful.training.hooks import Evaluate, Report
-from heedful.training.session import measured
 
 MASK, END = "⁇", "□"
 """The marks of the course: what was taken out, and where a text ends."""
-BESIDE = 1.25
-"""What a whole step takes, in gradients: the optimiser, batches, saving."""
-MANY = 100_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,6 +46,8 @@ class Material:
     """For pretraining, with the questions that are mixed in."""
     questions: Batches
     """For fine-tuning."""
+    test_questions: int = 0
+    """Questions of the test that stand word for word in the pretraining text."""
 
 
 def prepare(corpus: KnowledgeCorpus, recipe: Recipe, *, seed: int = 0) -> Material:
@@ -88,7 +77,7 @@ def prepare(corpus: KnowledgeCorpus, recipe: Recipe, *, seed: int = 0) -> Materi
             hint="set it higher",
         )
     learned = _document_sequences(corpus, recipe, tokenizer, seed)
-    mixed = questions
+    mixed, written = questions, list[Asked]()
     if recipe.self_questions:
         written = self_questions(corpus.documents, corpus.train)
         mixed = joined(mixed, question_sequences(written, tokenizer, mask=mask, end=end))
@@ -100,6 +89,7 @@ def prepare(corpus: KnowledgeCorpus, recipe: Recipe, *, seed: int = 0) -> Materi
         tokenizer=tokenizer,
         documents=_laid_out(learned, recipe, recipe.pretraining.rows, seed),
         questions=_laid_out(questions, recipe, recipe.finetuning.rows, seed),
+        test_questions=len({one.question for one in written} & {o.question for o in corpus.test}),
     )
 
 
@@ -118,10 +108,6 @@ def pretrain(
     recipe = material.recipe
     model = recipe.shape.config(material.tokenizer.size, recipe.context, positions)
     config = recipe.training(recipe.pretraining, model, len(material.documents), seed)
-    if recipe.pretraining.minutes is not None:
-        steps = steps_within(recipe.pretraining.minutes, config, material.documents, folder / label)
-        stage = recipe.pretraining.changed(steps=steps)
-        config = recipe.training(stage, model, len(material.documents), seed)
     config = config.changed(evaluate_every=max(config.steps // evaluations, 1))
     hooks = Hooks(report=report, evaluate=evaluate)
     data = material.corpus.hashes
@@ -229,28 +215,3 @@ def _laid_out(sequences: Sequences, recipe: Recipe, rows: int, seed: int) -> Bat
         pad=0,
         shuffle=True,
     )
-
-
-def steps_within(minutes: float, config: TrainingConfig, feed: Feed, place: Path) -> int:
-    """Return about how many steps take so many minutes; ask again and it is the same."""
-    asked = {**config.to_dict(), "steps": 0, "schedule": {}, "minutes": minutes}
-    digest = sha256(json.dumps(asked, sort_keys=True))[:8]
-    path = place.with_name(f"{place.name}-steps-{digest}.json")
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))["steps"]
-    except (OSError, ValueError, KeyError, TypeError):
-        known = None
-    if isinstance(known, int) and known > 0:
-        return known
-    trial = choose(
-        config.compute,
-        MANY,
-        torch.get_num_threads(),
-        lambda choice: measured(config, feed, choice),
-        lanes_possible=not torch.cuda.is_available(),
-    )
-    seconds = trial.seconds.get(trial.chosen.name) or measured(config, feed, trial.chosen)
-    steps = max(int(60 * minutes / (BESIDE * seconds)), 2)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, {"steps": steps, "seconds": seconds, "minutes": minutes})
-    return steps

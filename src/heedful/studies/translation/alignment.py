@@ -26,6 +26,7 @@ from jaxtyping import Float
 
 from heedful.errors import InputError
 from heedful.generation.decoding import evaluating
+from heedful.model.config import head_name
 from heedful.records import Record
 from heedful.studies.translation.translator import (
     Hypothesis,
@@ -57,6 +58,8 @@ class AligningHead(Record):
     """From 0."""
     head: int
     """From 0."""
+    name: str
+    """As it is called everywhere."""
     mass: float
     """Share of its reading that it gives to the source, on average."""
     information: float
@@ -127,6 +130,7 @@ def align(translator: Translator, translation: Translation, rank: int = 0) -> Al
             AligningHead(
                 layer=head // heads,
                 head=head % heads,
+                name=head_name(head // heads, head % heads),
                 mass=scored[head][0],
                 information=scored[head][1],
             )

@@ -2,7 +2,7 @@
 
     scratch              on the pairs alone
     here                 the same decoder, first a language model of both languages
-    scratch, same clock  on the pairs alone, for as long as `here` takes in all
+    scratch, same work   on the pairs alone, with as many operations as `here` takes in all
     elsewhere            a public checkpoint, fine-tuned
 
 The arms trained here have one tokenizer and one shape, and are trained on the pairs in the same
@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from heedful.data.batches import Batches, Sequences, bucketed, pair_sequences
 from heedful.data.corpus import Documents, Pairs
@@ -31,7 +30,6 @@ from heedful.errors import InputError
 from heedful.files import sha256, sha256_of, write_json
 from heedful.model import Checkpoint, Decoder, DecoderConfig, open_checkpoint, parameter_count
 from heedful.model.lora import add_lora, merge_lora, trained_count
-from heedful.model.weights.published import PUBLISHED, cached_path
 from heedful.progress import Parts, Tell
 from heedful.studies.text_training import BEGIN, END, MARKS
 from heedful.studies.translation.corpus import (
@@ -67,11 +65,9 @@ from heedful.training import (
     run_path,
     train_to_end,
 )
-from heedful.training.engine import choose
 from heedful.training.hooks import Adapt, Evaluate, Report
-from heedful.training.session import measured
 
-COMPUTE, SAMPLES, TRANSLATIONS = "compute.json", "samples.json", "translations.json"
+SAMPLES, TRANSLATIONS = "samples.json", "translations.json"
 SHOWN = 6
 """Development sentences whose translations are kept along the way."""
 WATCHED = 16
@@ -114,7 +110,7 @@ def _sizes(settings: StudySettings) -> dict[str, float]:
     for pairs, share in shares.items():
         tuned = float(tuning.steps_for(share) * tuning.columns)
         sizes[training_name(HERE, pairs)] = tuned
-        if pairs in settings.clocked:
+        if pairs in settings.worked:
             sizes[training_name(LONGER, pairs)] = sizes[LANGUAGE_MODEL] + tuned
     large = settings.elsewhere
     for pairs in (large.sizes or settings.sizes) if large.model else ():
@@ -149,31 +145,11 @@ class Trainer:
             {"languages": self.corpus.train.languages, "normalise": self.corpus.normalise}
         )
 
-    @cached_property
+    @property
     def compute(self) -> Compute:
-        """How this machine trains the shape fastest; measured once, and kept in a file.
-
-        Every arm then computes in the same way, however short its training is.
-        """
-        cores, shape = torch.get_num_threads(), self.settings.shape
-        name = f"{cores} threads, {shape.width} × {shape.layers}"
-        known = _read(self.folder / COMPUTE)
-        if name not in known:
-            config = self._config(self.settings.scratch, 10_000, Compute(), {})
-            pairs = self.sequences(self.corpus.first(self.settings.sizes[-1]))
-            feed = self._batches(pairs, self.settings.scratch)
-            trial = choose(
-                Compute(compile=False), config.steps, cores, lambda way: measured(config, feed, way)
-            )
-            known[name] = {
-                "precision": trial.chosen.precision,
-                "lanes": trial.chosen.lanes,
-                "seconds": trial.seconds,
-            }
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_json(self.folder / COMPUTE, known)
-        chosen = known[name]
-        return Compute(precision=chosen["precision"], lanes=chosen["lanes"], compile=False)
+        """How every arm computes: as the settings say, so that no clock decides a number."""
+        settings = self.settings
+        return Compute(precision=settings.precision, lanes=settings.lanes, compile=False)
 
     def sequences(self, pairs: Pairs) -> Sequences:
         """Write pairs as token sequences that fit the context."""
@@ -464,11 +440,6 @@ class PublicModel:
         return written_pairs(pairs, self.tokenizer, self.format, longest)
 
 
-def public_model_at_hand(name: str = "smollm2") -> bool:
-    """Say whether a published model is in the user's cache."""
-    return name in PUBLISHED and cached_path(name).is_file()
-
-
 def written_pairs(
     pairs: Pairs, tokenizer: Tokenizer, written: TranslationFormat, longest: int
 ) -> Sequences:
@@ -479,11 +450,14 @@ def written_pairs(
     ).without_longer(longest)
 
 
-def curve_of(run: FinishedRun, minutes_before: float) -> tuple[TrainingPoint, ...]:
-    """Return the evaluations of a training on a clock that began so many minutes before it."""
+def curve_of(
+    run: FinishedRun, work_before: float, minutes_before: float
+) -> tuple[TrainingPoint, ...]:
+    """Return the evaluations of a training, after what was spent before it."""
     return tuple(
         TrainingPoint(
             step=one.step,
+            work=work_before + run.work * one.step / run.result.step,
             minutes=run.seconds_at(one.step) / 60 + minutes_before,
             loss=one.values["loss"],
             bleu=one.values.get("bleu"),

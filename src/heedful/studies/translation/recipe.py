@@ -130,9 +130,9 @@ class StudySettings(Settings):
     """Sentences that are translated during training."""
     evaluations: PositiveInt = 4
     """Looks at the development sentences in each training."""
-    same_clock: tuple[PositiveInt, ...] | None = None
-    """Sizes at which scratch is also trained for as long as the other arm takes in all. None: the
-    middle one of the sizes."""
+    same_work: tuple[PositiveInt, ...] | None = None
+    """Sizes at which scratch is also trained with as many operations as the other arm takes in
+    all. None: the middle one of the sizes."""
     vocabulary: PositiveInt = 2_000
     """Ids of the byte pairs that both arms share."""
     shape: TranslatorShape = TranslatorShape()
@@ -145,6 +145,11 @@ class StudySettings(Settings):
     texts: PositiveInt = 20_000
     """Sentences of pretraining text in each language, of the phrasebook's."""
     elsewhere: Elsewhere = Elsewhere()
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Of the products of every training. It is never chosen by timing: the same settings give the
+    same numbers on a busy machine."""
+    lanes: PositiveInt = 2
+    """Threads that share each batch, whatever the number of cores: the order of sums is theirs."""
     seed: NonNegativeInt = 0
     """Of the phrasebook, the order of the pairs and the first weights."""
 
@@ -156,10 +161,10 @@ class StudySettings(Settings):
                 f"are {', '.join(map(str, self.sizes)) or 'none'}",
                 expected="different numbers of pairs, ascending",
             )
-        strange = sorted({*self.elsewhere.sizes, *self.clocked} - set(self.sizes))
+        strange = sorted({*self.elsewhere.sizes, *self.worked} - set(self.sizes))
         if strange:
             raise ConfigError(
-                "elsewhere.sizes" if strange[0] in self.elsewhere.sizes else "same_clock",
+                "elsewhere.sizes" if strange[0] in self.elsewhere.sizes else "same_work",
                 f"has {strange[0]:,} pairs",
                 expected=f"some of the sizes of the study: {', '.join(map(str, self.sizes))}",
             )
@@ -178,11 +183,11 @@ class StudySettings(Settings):
             )
 
     @property
-    def clocked(self) -> tuple[int, ...]:
-        """The sizes of `scratch, same clock`."""
-        if self.same_clock is None:
+    def worked(self) -> tuple[int, ...]:
+        """The sizes of `scratch, same work`."""
+        if self.same_work is None:
             return (self.sizes[len(self.sizes) // 2],)
-        return self.same_clock
+        return self.same_work
 
 
 QUICK: dict[str, Any] = {

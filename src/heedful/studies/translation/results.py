@@ -1,4 +1,4 @@
-"""What a study of translation ends in."""
+"""What a study of translation ends in, and what can be concluded from it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from heedful.records import Record
+from heedful.stats import Estimate
+from heedful.studies.conclusions import (
+    Basis,
+    Conclusion,
+    Contrast,
+    Floor,
+    Measurement,
+    Side,
+    Study,
+)
 from heedful.studies.translation.alignment import Alignment
 
-SCRATCH, LONGER, HERE, ELSEWHERE = "scratch", "scratch, same clock", "here", "elsewhere"
-"""The arms: on the pairs alone; the same for as long as `here` takes in all; pretrained here as
-a language model; pretrained by others."""
+SCRATCH, LONGER, HERE, ELSEWHERE = "scratch", "scratch, same work", "here", "elsewhere"
+"""The arms: on the pairs alone; the same with as many operations as `here` takes in all;
+pretrained here as a language model; pretrained by others."""
+LEAST_BLEU = 2.0
+"""Below it a score is the smoothing of sacreBLEU and a few right words by chance."""
 LABELS = {
     SCRATCH: "from scratch",
-    LONGER: "from scratch, same clock",
+    LONGER: "from scratch, same work",
     HERE: "pretrained here",
     ELSEWHERE: "pretrained elsewhere",
 }
@@ -58,6 +70,8 @@ class TrainingPoint(Record):
     """How far a training was at one moment."""
 
     step: int
+    work: float
+    """Operations until then; what came before (pretraining) is counted."""
     minutes: float
     """Of training, evaluations not counted; what came before (pretraining) is counted."""
     loss: float
@@ -81,11 +95,17 @@ class ArmResult(Scores):
     """One arm at one number of pairs, on the test sentences."""
 
     arm: str
-    """`scratch`, `scratch, same clock`, `here` or `elsewhere`."""
+    """`scratch`, `scratch, same work`, `here` or `elsewhere`."""
     label: str
     """The same in words."""
     pairs: int
     """Training pairs."""
+    settings: dict[str, Any]
+    """All that decided it, beside the corpus."""
+    work: float
+    """Operations of training in all: tokens read times the operations of a token."""
+    work_before: float
+    """The part of them that went into pretraining here."""
     minutes: float
     """Of training in all: pretraining here and training on the pairs, without evaluations."""
     minutes_before: float
@@ -93,7 +113,7 @@ class ArmResult(Scores):
     gain: float | None
     """BLEU above scratch with as many pairs, on the same sentences; None for scratch itself."""
     p_value: float | None
-    """Of that gain: paired bootstrap."""
+    """Of that gain: paired bootstrap over the test sentences, for one training of each arm."""
     steps: int
     epochs: float
     """Passes over the pairs."""
@@ -137,12 +157,16 @@ class Comparison(Record):
     against: str
     gain: float
     """BLEU of the arm above that of the other."""
+    gain_low: float
+    """Lower end of its 95 % interval: a paired bootstrap over the test sentences."""
+    gain_high: float
+    """Upper end."""
     p_value: float
-    """Two-sided, of a paired bootstrap."""
+    """Two-sided, of the same bootstrap. It covers test sentences, not another seed."""
     sentences: int
-    minutes: float
-    """Training of the arm in all."""
-    minutes_against: float
+    work: float
+    """Operations of training the arm in all."""
+    work_against: float
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -158,13 +182,16 @@ class Example(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TranslationStudy(Record):
+class TranslationStudy(Study):
     """The comparison."""
 
     corpus: str
     languages: tuple[str, str]
     fingerprint: str
     """SHA-256 of the training pairs."""
+    near: dict[int, int]
+    """For each number of pairs: test sources that are one substituted word away from a training
+    source."""
     arms: tuple[ArmResult, ...]
     comparisons: tuple[Comparison, ...]
     """Every paired test."""
@@ -179,8 +206,6 @@ class TranslationStudy(Record):
     """Which source words each word of one exact translation of that arm attended to."""
     unequal: tuple[str, ...]
     """What is not equal between the arms."""
-    verdicts: tuple[str, ...]
-    """For each number of pairs: which pretrained arm beats scratch, or why none does."""
     settings: dict[str, Any]
     """Everything that decided the study."""
     command: str
@@ -190,3 +215,77 @@ class TranslationStudy(Record):
     machine: str
     elsewhere: str
     """How the third arm can be had, where it is not in the study."""
+
+    @property
+    def conclusions(self) -> tuple[Conclusion, ...]:
+        """How good the best arm is, and for each number of pairs what pretraining was worth."""
+        contrasts = (
+            self._contrast(found).conclude()
+            for found in sorted(self.comparisons, key=lambda c: (c.pairs, c.against, c.arm))
+            if found.arm != LONGER
+        )
+        return (self._best(), *contrasts)
+
+    @property
+    def floor(self) -> Floor:
+        """The BLEU below which nothing is concluded: no better than copying the source."""
+        copied = [row.bleu_high for row in self.baselines if row.baseline == "copy"]
+        return Floor(
+            least=max(LEAST_BLEU, *copied),
+            why="below it are copies of the source and the smoothing of the score",
+        )
+
+    def result(self, arm: str, pairs: int) -> ArmResult:
+        """Return an arm with so many pairs."""
+        return next(one for one in self.arms if (one.arm, one.pairs) == (arm, pairs))
+
+    def _best(self) -> Conclusion:
+        best = max(self.arms, key=lambda one: one.bleu)
+        near = self.near.get(best.pairs, 0)
+        return Measurement(
+            about=f"how well a decoder translates after {best.pairs:,} pairs",
+            said=f"{best.label.capitalize()}, a decoder of {best.parameters:,} parameters reaches "
+            f"{{value}} on sentences of the {self.corpus} that were not in its {best.pairs:,} "
+            f"pairs; {near:,} of these sources are one substituted word away from a training "
+            f"source, and {best.exact:.0%} of the translations are exact",
+            estimate=Estimate(
+                value=best.bleu, low=best.bleu_low, high=best.bleu_high, count=best.sentences
+            ),
+            basis=Basis(cases=best.sentences, of="test sentences"),
+            show=_bleu,
+            floor=self.floor,
+        ).conclude()
+
+    def _contrast(self, found: Comparison) -> Contrast:
+        one, other = (self.result(arm, found.pairs) for arm in (found.arm, found.against))
+        counted = f"With {found.pairs:,} pairs"
+        equal = found.against == LONGER
+        subject = f"{LABELS[found.arm]} against {LABELS[found.against]}"
+        ahead = "pretraining here" if found.arm == HERE else "pretraining elsewhere"
+        given = ", given the same work," if equal else ""
+        cost = "" if equal else ", at the price of the work before"
+        return Contrast(
+            about=f"{subject} with {found.pairs:,} pairs",
+            one=_side(one),
+            other=_side(other),
+            differ="pretraining",
+            follows=("steps",) if equal else (),
+            difference=Estimate(
+                value=found.gain, low=found.gain_low, high=found.gain_high, count=found.sentences
+            ),
+            basis=Basis(cases=found.sentences, of="test sentences"),
+            higher=f"{counted}{given} {ahead} beats training from scratch{cost}",
+            lower=f"{counted}{given} training from scratch beats {ahead}",
+            same=f"{counted}{given} {ahead} and training from scratch cannot be told apart",
+            show=_bleu,
+            floor=self.floor,
+            equal_work=equal,
+        )
+
+
+def _side(result: ArmResult) -> Side:
+    return Side(name=result.label, value=result.bleu, settings=result.settings, work=result.work)
+
+
+def _bleu(value: float) -> str:
+    return f"{value:.1f} BLEU"

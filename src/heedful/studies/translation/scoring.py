@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -25,6 +25,7 @@ from scipy.sparse import csr_array
 
 from heedful.data.corpus import Pairs
 from heedful.errors import InputError
+from heedful.stats import percentile_interval
 from heedful.studies.translation.corpus import TestSet
 from heedful.studies.translation.results import Example, Scores, Slice
 
@@ -80,18 +81,29 @@ def slice_of(name: str, translations: Sequence[str], references: References) -> 
     return Slice(name=name, **_bleu(BLEU(force=True), translations, references))
 
 
+class Gain(NamedTuple):
+    """By how much BLEU is above a baseline's."""
+
+    value: float
+    low: float
+    """Lower end of the 95 % interval."""
+    high: float
+    p_value: float
+    """How often a difference as large would be seen if both were equally good; two-sided."""
+
+
 def paired_gain(
     translations: Sequence[str], baseline: Sequence[str], references: References
-) -> tuple[float, float]:
-    """Return by how much BLEU is above a baseline's, and p of a paired bootstrap test.
+) -> Gain:
+    """Return by how much BLEU is above a baseline's, with a paired bootstrap.
 
-    Both are resampled on the same sentences; p is two-sided: how often a difference as large
-    would be seen if the two were equally good.
+    Both are resampled on the same sentences. What varies is the sentences: a bootstrap of one
+    training says nothing about another seed.
     """
     streams = _streams(translations, references)
     _check(baseline, references)
     if list(translations) == list(baseline):  # sacreBLEU's count of chance begins above 0
-        return 0.0, 1.0
+        return Gain(0.0, 0.0, 0.0, 1.0)
     _, results = PairedTest(
         [("Baseline", list(baseline)), ("arm", list(translations))],
         {"BLEU": BLEU(force=True)},
@@ -103,7 +115,27 @@ def paired_gain(
     assert isinstance(before, Result)
     assert isinstance(after, Result)
     assert after.p_value is not None
-    return float(after.score - before.score), float(after.p_value)
+    drawn = np.random.default_rng(0).integers(
+        len(translations), size=(RESAMPLES, len(translations))
+    )
+    gains = _resampled(translations, streams, drawn) - _resampled(baseline, streams, drawn)
+    return Gain(
+        float(after.score - before.score), *percentile_interval(gains), float(after.p_value)
+    )
+
+
+def _resampled(
+    translations: Sequence[str], streams: Any, drawn: Int[np.ndarray, "draws n"]
+) -> Float[np.ndarray, " draws"]:
+    """Return BLEU in each resample: its statistics are sums over sentences."""
+    bleu = BLEU(force=True)
+    statistics = np.array(bleu._extract_corpus_statistics(list(translations), streams))
+    return np.array(
+        [
+            bleu._compute_score_from_stats(statistics[one].sum(axis=0).tolist()).score
+            for one in drawn
+        ]
+    )
 
 
 def _bleu(bleu: BLEU, translations: Sequence[str], references: References) -> dict[str, Any]:

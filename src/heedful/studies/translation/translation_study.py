@@ -1,8 +1,8 @@
-"""The study: every arm against the number of pairs and against the clock, and what is unequal.
+"""The study: every arm against the number of pairs and against work, and what is unequal.
 
     scratch              on the pairs alone
     here                 the same decoder, first a language model of both languages
-    scratch, same clock  on the pairs alone, for as long as `here` takes in all
+    scratch, same work   on the pairs alone, with as many operations as `here` takes in all
     elsewhere            a public checkpoint, fine-tuned
 
 All see the same pairs and are judged on the same sentences. Every training is a run in the
@@ -16,10 +16,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+from heedful.data.splits import one_word_away
 from heedful.machine import examine
 from heedful.model import parameter_count
 from heedful.progress import Tell
+from heedful.studies.conclusions import work_words
 from heedful.studies.translation.alignment import Alignment, align
 from heedful.studies.translation.arms import (
     PublicModel,
@@ -31,7 +34,6 @@ from heedful.studies.translation.arms import (
     translations_of,
 )
 from heedful.studies.translation.corpus import StudyCorpus, TestSet, read_study_corpus
-from heedful.studies.translation.findings import unequal, verdicts
 from heedful.studies.translation.model_card import write_card
 from heedful.studies.translation.recipe import StudySettings
 from heedful.studies.translation.results import (
@@ -83,6 +85,17 @@ class _Entry:
     parameters: int
     trained: int
     """Parameters that were changed on the pairs."""
+
+    settings: dict[str, Any]
+    """All that decided it, beside the corpus."""
+
+    @property
+    def work(self) -> float:
+        return self.run.work + self.work_before
+
+    @property
+    def work_before(self) -> float:
+        return 0.0 if self.before is None else self.before.work
 
     @property
     def minutes(self) -> float:
@@ -139,6 +152,10 @@ def run_study(
         corpus=corpus.name,
         languages=corpus.train.languages,
         fingerprint=corpus.first(settings.sizes[-1]).fingerprint,
+        near={
+            pairs: one_word_away(corpus.first(pairs).sources, corpus.test.sources)
+            for pairs in settings.sizes
+        },
         arms=tuple(results),
         comparisons=tuple(comparisons),
         baselines=_baselines(settings, corpus),
@@ -147,7 +164,6 @@ def run_study(
         judged=judged,
         alignment=_alignment(largest[judged], corpus.test),
         unequal=unequal(settings, corpus, results, trainer.tokenizer.size, public),
-        verdicts=verdicts(settings, results, comparisons),
         settings=settings.model_dump(mode="json"),
         command=command,
         minutes=(time.perf_counter() - started) / 60,
@@ -171,7 +187,8 @@ def _entries(trainer: Trainer, public: PublicModel | None) -> Iterator[_Entry]:
     def entry(arm: str, pairs: int, run: FinishedRun, before: FinishedRun | None = None) -> _Entry:
         trainer.progress.say(f"{training_name(arm, pairs)}: translating the test")
         translations, speed = translations_of(run.folder, tests)
-        return _Entry(arm, pairs, run, before, translations, speed, own, own)
+        decided = _settings_of(trainer, pairs, run, before, len(translations["test"]))
+        return _Entry(arm, pairs, run, before, translations, speed, own, own, decided)
 
     scratch: dict[int, FinishedRun] = {}
     for pairs in settings.sizes:
@@ -182,22 +199,62 @@ def _entries(trainer: Trainer, public: PublicModel | None) -> Iterator[_Entry]:
         for pairs in settings.sizes:
             tuned = trainer.on_pairs(HERE, pairs, before=before)
             yield entry(HERE, pairs, tuned, before)
-            if pairs in settings.clocked:
+            if pairs in settings.worked:
                 alone = scratch[pairs]
-                spent = before.processor_seconds + tuned.processor_seconds
-                steps = max(round(spent / alone.processor_seconds * alone.result.step), 1)
+                share = (before.work + tuned.work) / alone.work
+                steps = max(round(share * alone.result.step), 1)
                 yield entry(LONGER, pairs, trainer.on_pairs(LONGER, pairs, steps=steps))
     if public is not None:
         tests = tuple(test.first(settings.elsewhere.sentences) for test in tests)
         for pairs in settings.elsewhere.sizes or settings.sizes:
             of_public = entry(ELSEWHERE, pairs, public.on_pairs(pairs))
-            yield replace(of_public, parameters=public.parameters, trained=public.trained)
+            yield replace(
+                of_public,
+                parameters=public.parameters,
+                trained=public.trained,
+                settings=of_public.settings | _public_settings(settings, public),
+            )
+
+
+def _settings_of(
+    trainer: Trainer, pairs: int, run: FinishedRun, before: FinishedRun | None, sentences: int
+) -> dict[str, Any]:
+    """Return what decided an arm that was trained here, as two arms are compared by it."""
+    settings = trainer.settings
+    learning = (settings.scratch if before is None else settings.fine_tuning).model_dump()
+    shape = settings.shape
+    return {
+        "pretraining": "none" if before is None else f"here, {before.result.step:,} steps",
+        "pairs": pairs,
+        "steps": run.result.step,
+        "decoder": f"{shape.layers} layers of width {shape.width}",
+        "tokenizer": f"{trainer.tokenizer.size:,} ids learned here",
+        "tuning": "all parameters",
+        "computed as": run.result.computed_as,
+        "seed": settings.seed,
+        "test sentences": sentences,
+        **{name: value for name, value in learning.items() if name not in ("steps", "growth")},
+    }
+
+
+def _public_settings(settings: StudySettings, public: PublicModel) -> dict[str, Any]:
+    tuning = settings.elsewhere
+    return {
+        "pretraining": "elsewhere",
+        "decoder": public.name,
+        "tokenizer": f"{public.tokenizer.size:,} ids of its own",
+        "tuning": "all parameters" if tuning.tuning == "full" else f"LoRA of rank {tuning.rank}",
+        "columns": tuning.columns,
+        "learning_rate": tuning.learning_rate,
+        "matrix_learning_rate": None,
+        "weight_decay": 0.0,
+    }
 
 
 def _compared(
     entry: _Entry, entries: dict[tuple[str, int], _Entry], test: TestSet
 ) -> list[Comparison]:
-    """Test an arm against scratch, and `here` against scratch with as much time."""
+    """Test an arm against scratch, and `here` against scratch with as much work."""
     against = {HERE: (SCRATCH,), LONGER: (SCRATCH, HERE), ELSEWHERE: (SCRATCH,)}
     comparisons = []
     for other in against.get(entry.arm, ()):
@@ -206,19 +263,19 @@ def _compared(
             continue
         one, two = (rival, entry) if other == HERE else (entry, rival)
         count = min(len(one.on_test), len(two.on_test))
-        gain, p_value = paired_gain(
-            one.on_test[:count], two.on_test[:count], test.references[:count]
-        )
+        gain = paired_gain(one.on_test[:count], two.on_test[:count], test.references[:count])
         comparisons.append(
             Comparison(
                 pairs=entry.pairs,
                 arm=one.arm,
                 against=two.arm,
-                gain=gain,
-                p_value=p_value,
+                gain=gain.value,
+                gain_low=gain.low,
+                gain_high=gain.high,
+                p_value=gain.p_value,
                 sentences=count,
-                minutes=one.minutes,
-                minutes_against=two.minutes,
+                work=one.work,
+                work_against=two.work,
             )
         )
     return comparisons
@@ -235,6 +292,9 @@ def _result(entry: _Entry, corpus: StudyCorpus, comparisons: Sequence[Comparison
         arm=entry.arm,
         label=LABELS[entry.arm],
         pairs=entry.pairs,
+        settings=entry.settings,
+        work=entry.work,
+        work_before=entry.work_before,
         minutes=entry.minutes,
         minutes_before=entry.minutes_before,
         gain=with_scratch[0].gain if with_scratch else None,
@@ -252,7 +312,7 @@ def _result(entry: _Entry, corpus: StudyCorpus, comparisons: Sequence[Comparison
             for test in corpus.others
             if (texts := entry.translations.get(test.name))
         ),
-        curve=curve_of(entry.run, entry.minutes_before),
+        curve=curve_of(entry.run, entry.work_before, entry.minutes_before),
         samples=samples_of(entry.run.folder, corpus.development),
         sentences_per_second=entry.speed,
         run=str(entry.run.folder),
@@ -318,4 +378,91 @@ def _write_card(entry: _Entry, result: ArmResult, corpus: StudyCorpus) -> None:
         },
         notes=corpus.notes,
         title=f"{corpus.name}: {entry.arm}, {entry.pairs:,} pairs",
+    )
+
+
+def unequal(
+    settings: StudySettings,
+    corpus: StudyCorpus,
+    results: Sequence[ArmResult],
+    vocabulary: int,
+    model: PublicModel | None,
+) -> tuple[str, ...]:
+    """Say what is not equal between the arms."""
+    sentences = list(_here(settings, corpus, results))
+    sentences.append(
+        f"The tokenizer of the arms trained here ({vocabulary:,} ids) was learned from all "
+        f"{len(corpus.train):,} training pairs"
+        + (" and the monolingual text" if corpus.has_text else "")
+        + ": scratch at a small size reads with byte pairs that its own pairs could not give it."
+    )
+    if model is not None:
+        sentences += _elsewhere(settings, results, model)
+    return tuple(sentences)
+
+
+def _here(
+    settings: StudySettings, corpus: StudyCorpus, results: Sequence[ArmResult]
+) -> Iterator[str]:
+    tuned = [result for result in results if result.arm == HERE]
+    if not tuned:
+        yield "There is no arm pretrained here: no monolingual text was given (--monolingual)."
+        return
+    assert corpus.source_text is not None
+    assert corpus.target_text is not None
+    count = len(corpus.source_text) + len(corpus.target_text)
+    yield (
+        f"The arm {LABELS[HERE]} has read {count:,} texts in one language or the other before it "
+        f"saw a pair ({work_words(tuned[0].work_before)}); the one {LABELS[SCRATCH]} has not. Work "
+        "and minutes of the first count both."
+    )
+    if settings.restoring:
+        yield (
+            f"Half of that text, in {corpus.train.languages[1]}, was not only continued: the "
+            "arm restored sentences whose words were left out or moved, so that it knew how to "
+            "write after a source before it had seen one."
+        )
+    if any(result.arm == LONGER for result in results):
+        yield (f"Once more {LABELS[LONGER]}: it spends as much work on more passes over the pairs.")
+    if settings.scratch != settings.fine_tuning:
+        one, two = settings.scratch.model_dump(), settings.fine_tuning.model_dump()
+        changed = [
+            f"{name.replace('_', ' ')} {one[name]:g} and {two[name]:g}"
+            for name in one
+            if one[name] != two[name]
+        ]
+        yield (
+            f"On the pairs, {LABELS[SCRATCH]} and {LABELS[HERE]} have settings of their own, each "
+            f"chosen for it: {'; '.join(changed)}."
+        )
+
+
+def _elsewhere(
+    settings: StudySettings, results: Sequence[ArmResult], model: PublicModel
+) -> Iterator[str]:
+    own = next(result for result in results if result.arm == SCRATCH)
+    public = next(result for result in results if result.arm == ELSEWHERE)
+    yield (
+        f"What was {LABELS[ELSEWHERE]} is {model.name}: {public.parameters:,} parameters against "
+        f"{own.parameters:,}, and what it has read before, and for how long, was never counted "
+        "here."
+    )
+    kinds = sorted({entry.dtype for entry in model.checkpoint.source.entries.values()})
+    coarse = [kind for kind in kinds if kind.startswith(("Q", "I"))]
+    if coarse:
+        yield f"Its weights were rounded to few bits ({', '.join(coarse)}) before it came here."
+    if "instruct" in model.name.lower() or "instruct" in str(model.checkpoint.path).lower():
+        yield "It is tuned to follow instructions, and is asked for something else here."
+    if "smollm2" in f"{model.name} {settings.elsewhere.model}".lower():
+        yield "It was pretrained on English almost alone: French it has seen by accident."
+    yield (
+        f"It has a tokenizer of its own ({model.tokenizer.size:,} ids), {public.steps:,} steps "
+        f"instead of {own.steps:,}, and "
+        + (
+            f"trains {public.trained:,} of its parameters (LoRA of rank {settings.elsewhere.rank})"
+            if settings.elsewhere.tuning == "lora"
+            else "trains all of its parameters"
+        )
+        + f"; it was judged on the first {public.sentences:,} test sentences, and compared with "
+        "scratch on these alone."
     )
