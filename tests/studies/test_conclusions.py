@@ -15,8 +15,8 @@ from heedful.stats import Estimate, wilson
 from heedful.studies.conclusions import (
     Basis,
     Contrast,
-    Extreme,
     Floor,
+    Largest,
     Measurement,
     Side,
     calculated,
@@ -144,8 +144,8 @@ def test_a_measurement_needs_an_interval_above_its_floor_and_without_no_effect()
 
 
 def test_the_most_says_of_how_many_and_is_above_no_effect() -> None:
-    def most(values: dict[str, Estimate]) -> Extreme:
-        return Extreme(
+    def most(values: dict[str, Estimate]) -> Largest:
+        return Largest(
             about="heads",
             said="The loss rises most without {names}",
             values=values,

@@ -4,7 +4,7 @@ A conclusion is a claim about numbers, so it is made from a record, here and now
 
     Contrast      one arm against another that differs from it in exactly one named setting
     Measurement   one number with its interval
-    Extreme       which of several is the largest, and of how many
+    Largest       which of several is the largest, and of how many
     calculated    what follows by calculation, without seeds or draws
 
 Each of them knows what a sentence of its kind needs: like compared with like, an interval, how many
@@ -38,7 +38,7 @@ class Conclusion(Record):
     """What is said: the conclusion, or what it lacks."""
     stands: bool
     """Whether it is a conclusion."""
-    kind: Literal["contrast", "measurement", "extreme", "calculation"]
+    kind: Literal["contrast", "measurement", "largest", "calculation"]
     missing: tuple[str, ...] = ()
     """What a conclusion would need, where it is none."""
 
@@ -232,7 +232,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extreme:
+class Largest:
     """Which of several is the largest."""
 
     about: str
@@ -255,13 +255,13 @@ class Extreme:
         measured = len(self.values)
         count = f"{measured:,} of {self.of:,} {self.what} measured"
         if measured < 2:
-            return _nothing(self.about, "extreme", (f"something to compare with ({count})",))
+            return _nothing(self.about, "largest", (f"something to compare with ({count})",))
         above = {name: one for name, one in self.values.items() if one.low > self.null}
         if not above:
             largest = max(self.values.values(), key=lambda one: one.value)
             return _nothing(
                 self.about,
-                "extreme",
+                "largest",
                 (
                     f"a value whose interval is above {self.show(self.null)} (the largest is "
                     f"{self.show(largest.value)}, {self.show(largest.low)} to "
@@ -274,7 +274,7 @@ class Extreme:
             for name, one in best
         )
         return Conclusion(
-            text=f"{self.said.format(names=names)}; {count}.", stands=True, kind="extreme"
+            text=f"{self.said.format(names=names)}; {count}.", stands=True, kind="largest"
         )
 
 

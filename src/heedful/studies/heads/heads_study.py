@@ -22,7 +22,7 @@ from heedful.stats import Estimate
 from heedful.studies.conclusions import (
     Basis,
     Conclusion,
-    Extreme,
+    Largest,
     Measurement,
     Study,
     calculated,
@@ -144,7 +144,7 @@ class HeadsStudy(Study):
         measured = {
             one.name: one.exact for one in self.robustness.ablations if one.exact is not None
         }
-        return Extreme(
+        return Largest(
             about="which heads the model needs most",
             said=f"Leaving out one head, the loss of {self.robustness.loss.value:.2f} rises most "
             f"without {{names}}, on {self.text}; those were measured first for which the gradient "

@@ -16,8 +16,8 @@ from heedful.studies.conclusions import (
     Basis,
     Conclusion,
     Contrast,
-    Extreme,
     Floor,
+    Largest,
     Measurement,
     Side,
     Study,
@@ -471,7 +471,7 @@ class KnowledgeStudy(Study):
 
     def _best_signal(self) -> Conclusion:
         first = self.auroc[0]
-        return Extreme(
+        return Largest(
             about="which signal tells retrieved from made-up answers",
             said=f"Of {first.positives} retrieved and {first.negatives} made-up answers, the "
             "signal that tells them apart most often is {names}, by its AUROC",
