@@ -7,7 +7,6 @@
     h.noise(["0+1"], n=10, noisy={0: 0.5})      what noisy keys do to it
     h.claim("alpha_a >= 0.9", query="6 k_a", keys="orthonormal", where={"n": 10})
     h.check("answers/")                         every claim of a folder, judged
-    h.check_layer(my_attention, "attention")    a layer of your own, with the mistake in words
     h.load("runs/mine/model")                   a decoder with its tokenizer
     h.train({...}, "runs/mine")                 a training, resumed if it is there
     h.translate("runs/mine", "Où est la gare ?")
@@ -38,9 +37,7 @@ _HOMES = {
         "ask", "attend", "check", "claim", "design", "load", "noise", "study", "train",
         "translate",
     ),
-    "heedful.attention": (
-        "AttentionResult", "Certificate", "Design", "LayerCheck", "NoiseStudy", "check_layer",
-    ),
+    "heedful.attention": ("AttentionResult", "Certificate", "Design", "NoiseStudy"),
     "heedful.claims": ("CheckReport", "Claim", "Counterexample", "Repair", "Verdict"),
     "heedful.errors": ("HeedfulError",),
     "heedful.records": ("Record",),
@@ -55,7 +52,6 @@ __all__ = [
     "Counterexample",
     "Design",
     "HeedfulError",
-    "LayerCheck",
     "NoiseStudy",
     "Record",
     "Repair",
@@ -63,7 +59,6 @@ __all__ = [
     "ask",
     "attend",
     "check",
-    "check_layer",
     "claim",
     "design",
     "load",

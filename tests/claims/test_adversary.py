@@ -19,10 +19,11 @@ from reference.values import matrix, scalar, vector
 from reference.world import choices_of_letters, letters_of, truth
 
 import heedful.claims
-from heedful.claims import Claim, load_sheet, search, statistics
+from heedful.claims import Claim, judge, load_sheet, search, statistics
 from heedful.claims.compile import CompiledClaim, compile_claim
 from heedful.claims.evaluate.ball import BallEvaluator
 from heedful.claims.language import rewrite
+from heedful.claims.letters import Assignments
 
 HALVES = {"keys": "orthonormal", "query": "r k_a", "where": {"n": 2}}
 NOISY = {"keys": "gaussian", "covariance": {"a": "1/2 mu_a mu_a^T"}, "where": {"n": 2}}
@@ -225,8 +226,7 @@ class Complete(search.Survey):
 
 
 def let_letters_name_the_first_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CompiledClaim, "assignments", lambda self: [self])
-    monkeypatch.setattr(CompiledClaim, "choices", 1)
+    monkeypatch.setattr(judge, "assignments", lambda compiled: Assignments((compiled,), 1))
 
 
 def end_the_line_early(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,6 @@ from heedful.attention.keys import (
     sphere,
     standard_keys,
 )
-from heedful.attention.layer_check import LayerCheck, check_layer
 from heedful.attention.noise.distribution import (
     ExactNoise,
     NoiseStudy,
@@ -66,7 +65,6 @@ __all__ = [
     "GaussianKeys",
     "HeadsChoice",
     "HeadsDesign",
-    "LayerCheck",
     "NoiseStudy",
     "Reading",
     "SampledNoise",
@@ -75,7 +73,6 @@ __all__ = [
     "StandardKeys",
     "attend",
     "causal",
-    "check_layer",
     "circle",
     "conjugation_equivariance",
     "copyable",

@@ -305,6 +305,18 @@ def lift(array: Any, *, formal: bool = False) -> Enclosure:
     return Enclosure([[_exactly(x) for x in row] for row in array.tolist()], "matrix", formal)
 
 
+def as_written(array: Any) -> Enclosure:
+    """Return an array of a case with every entry as the decimal that is shown for it."""
+
+    def exactly(x: float) -> Ball:
+        return _exactly(x) if x == round(x) else Ball.exact(Fraction(repr(x)))
+
+    array = np.asarray(array, dtype=float)
+    if array.ndim == 1:
+        return Enclosure([exactly(x) for x in array.tolist()], "vector")
+    return Enclosure([[exactly(x) for x in row] for row in array.tolist()], "matrix")
+
+
 @cache
 def identity(rows: int, columns: int, *, formal: bool = False) -> Enclosure:
     """Return the identity, which every world needs; nobody changes entries in place."""

@@ -35,6 +35,7 @@ from heedful.claims.values import (
     add,
     constant,
     formal_size,
+    length,
     multiply,
     refusal,
     scalar,
@@ -465,7 +466,7 @@ def _norm(x: Value, p: Value | None = None) -> Value:
         return Value(formal_size(flat), "scalar")
     order = 2.0 if p is None else float(p.array.flat[0])
     if order == 2.0:
-        size = np.sqrt((flat**2).sum(axis=1))
+        size = length(flat)
     elif np.isinf(order):
         size = np.abs(flat).max(axis=1)
     elif order >= 1.0:
@@ -585,9 +586,12 @@ def _arb_mat(x: Enclosure) -> Any:
 
 
 def _inverse_balls(x: Enclosure) -> Enclosure:
+    matrix = _arb_mat(x)
     try:
-        inverse = _arb_mat(x).inv()
+        inverse = matrix.inv()
     except ZeroDivisionError:
+        if matrix.det().is_zero():
+            raise NoValue("the inverse of a singular matrix") from None
         raise NotEnclosed("an inverse of what may be singular") from None
     return Enclosure([[Ball(entry) for entry in row] for row in inverse.tolist()], "matrix")
 
@@ -900,8 +904,7 @@ def _kl(p: Value, q: Value) -> Value:
 
 def _normed_balls(x: Enclosure, *, centred: bool) -> Enclosure:
     def normed(row: list[Ball]) -> list[Ball]:
-        share = Ball.exact(Fraction(1, len(row)))
-        mean = balls.total(row) * share if centred else balls.ZERO
+        mean = balls.total(row) / Ball.exact(len(row)) if centred else balls.ZERO
         apart = [entry - mean for entry in row]
         flat = [entry.flat() for entry in apart]
         size = (sum((part * part for part in flat), arb(0)) / len(row)).nonnegative_part().sqrt()

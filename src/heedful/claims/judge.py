@@ -29,6 +29,7 @@ from heedful.claims.definedness import always_defined
 from heedful.claims.language.tree import Call, Compare, walk
 from heedful.claims.letters import assignments
 from heedful.claims.open_number import find_number
+from heedful.claims.points import FailingPoint, failing_point
 from heedful.claims.proofs import (
     closed_form,
     decided_on_ranges,
@@ -46,6 +47,7 @@ from heedful.claims.search import (
     Outcome,
     Survey,
     all_cases,
+    beyond_floats,
     fails_for_good,
     holds_throughout,
     inexact,
@@ -189,7 +191,7 @@ def _undecided(statement: str) -> Decision:
 
 
 def _evidence(
-    compiled: CompiledClaim, method: str, statement: str, numbers: dict[str, Any], draws: int
+    compiled: CompiledClaim, method: str, statement: str, numbers: dict[str, Any], draws: int | None
 ) -> Evidence:
     """Return evidence that rests on cases or draws."""
     seed = compiled.claim.seed
@@ -227,10 +229,34 @@ def _refuted(compiled: CompiledClaim, survey: Survey) -> Decision:
     return "refuted", evidence, counterexample
 
 
+def _refuted_at(compiled: CompiledClaim, survey: Survey, found: FailingPoint) -> Decision:
+    """Refute a claim by a point that was looked for, and that exact arithmetic confirmed."""
+    if found.why:
+        return _undefined(compiled, found.case, found.why)
+    try:
+        outcome = replace(outcome_of(compiled, found.case), holds=False)
+    except FormulaError:
+        outcome = beyond_floats()
+    if found.between is None:
+        return _refuted(compiled, replace(survey, failures=[(found.case, outcome)]))
+    name, low, high = found.between
+    ends = f"{_digits(float(low))} and {_digits(float(high))}"
+    statement = f"At some {name} between {ends} both sides are equal, and it fails there."
+    counterexample = replace(describe(compiled, found.case, outcome), statement=statement)
+    evidence = _evidence(
+        compiled, "interval arithmetic", statement, {"low": float(low), "high": float(high)}, None
+    )
+    return "refuted", evidence, counterexample
+
+
+def _digits(x: float) -> str:
+    return f"{x:.12g}"
+
+
 def _undefined(compiled: CompiledClaim, case: Case, reason: str) -> Decision:
     """Refute a claim that has no value in one of its cases: such a statement is never true."""
-    symbols = {name: int(x) if x == round(x) else x for name, x in case.scalars.items()}
-    where = ", ".join(f"{name} = {value:g}" for name, value in symbols.items())
+    symbols = _symbols_of(case)
+    where = ", ".join(f"{name} = {_words(value)}" for name, value in symbols.items())
     statement = f"With {where} it has no value ({reason}), so it is not true there."
     counterexample = Counterexample(
         symbols=symbols, left=None, right=None, gap=math.inf, statement=statement
@@ -244,13 +270,17 @@ def _survived(compiled: CompiledClaim, survey: Survey, deadline: float) -> Decis
     if survey.vacuous == survey.looked_at:
         return _undecided(f"The condition held in none of the {survey.looked_at} cases looked at.")
     proof: Evidence | Case | None = _by_letters(compiled, survey, deadline)
+    if proof is None and not survey.unsure:
+        proof = _proof_by_balls(compiled, survey, deadline)
+    if proof is None:
+        found = failing_point(compiled, survey.cases, deadline)
+        if found is not None:
+            return _refuted_at(compiled, survey, found)
     if proof is None and survey.unsure:
         return _undecided(
             f"In {survey.unsure} of {survey.looked_at} cases the two sides are closer than "
             "arithmetic can tell apart."
         )
-    if proof is None:
-        proof = _proof_by_balls(compiled, survey, deadline)
     if isinstance(proof, Case):
         failure = proof, replace(outcome_of(compiled, proof), holds=False)
         return _refuted(compiled, replace(survey, failures=[failure]))
@@ -449,6 +479,10 @@ def _by_draws(compiled: CompiledClaim, deadline: float) -> Decision | None:
             if compiled.large and not _fails_at_every_scale(compiled, case, estimate):
                 return _fading(compiled, estimate)
             return _refuted_noisy(compiled, at, estimate, certain=answer is False)
+        if not (compiled.statistical or compiled.large or compiled.small):
+            rare = statistics.rare_draws(compiled, at, compiled.claim.seed)
+            if rare is not None:
+                return _refuted_noisy(compiled, at, rare, certain=False)
         farther = _at_the_end(compiled, case, NOISY_SCALES[-1])
         if compiled.large and not statistics.estimate(compiled, farther).holds:
             return _fading(compiled, estimate)
@@ -481,7 +515,7 @@ def _fails_at_every_scale(
 
 def _fading(compiled: CompiledClaim, estimate: statistics.NoiseEstimate) -> Decision:
     symbol = compiled.large[0]
-    what = "holds" if estimate.holds else f"fails by {estimate.gap:.3g}"
+    what = "holds" if estimate.holds else "fails"
     statement = f"At {symbol} = {NOISY_SCALES[0]:g} it {what}, but not alike at larger {symbol}."
     return "undecided", _evidence(compiled, "draws", statement, {}, estimate.draws), None
 
@@ -489,7 +523,7 @@ def _fading(compiled: CompiledClaim, estimate: statistics.NoiseEstimate) -> Deci
 def _noisy_survivor(
     compiled: CompiledClaim, estimate: statistics.NoiseEstimate, proved: bool, looked_at: int
 ) -> Decision:
-    sides = f"{estimate.left:.4g} against {estimate.right:.4g}"
+    sides = " against ".join(told_apart(estimate.left, estimate.right))
     tightest = f"in the tightest of {looked_at} cases"
     if proved:
         statement = f"Enclosed cell by cell over the noisy direction: {sides} {tightest}."
@@ -521,7 +555,8 @@ def _refuted_noisy(
         method = "certified quadrature"
     if not compiled.statistical:
         _, share = statistics.share_failing(compiled, case)
-        statement += f" It fails in {share:.1%} of the draws."
+        often = f"in {share:.1%} of the draws" if share else "in draws far out, which are rare"
+        statement += f" It fails {often}."
     evidence = _evidence(compiled, method, statement, _noise_numbers(estimate), estimate.draws)
     return "refuted", evidence, counterexample
 
@@ -573,8 +608,7 @@ MOST_KEYS = 12
 
 def describe(compiled: CompiledClaim, case: Any, outcome: Any) -> Counterexample:
     """Return the counterexample of a failing case."""
-    symbols: dict[str, Any] = {name: _plain(value) for name, value in case.scalars.items()}
-    symbols.update({name: _listed(array) for name, array in case.arrays.items()})
+    symbols = _symbols_of(case)
     truth, world = outcome.truth, outcome.world
     worst = _telling_draw(compiled, outcome)
     left, right = _of(truth.left, worst), _of(truth.right, worst)
@@ -584,7 +618,8 @@ def describe(compiled: CompiledClaim, case: Any, outcome: Any) -> Counterexample
     gap = float(np.max(truth.gap))
     sides = ""
     if left is not None and right is not None:
-        sides = f" the left side is {_words(left)} and the right side {_words(right)}"
+        shown, other = told_apart(left, right)
+        sides = f" the left side is {shown} and the right side {other}"
     statement = f"{where}{',' if sides else ''}{sides or ' it fails'}."
     return Counterexample(
         symbols=symbols,
@@ -594,6 +629,19 @@ def describe(compiled: CompiledClaim, case: Any, outcome: Any) -> Counterexample
         statement=statement,
         command=_noise_command(compiled, case) or _command(compiled, world, worst),
     )
+
+
+def _symbols_of(case: Case) -> dict[str, Any]:
+    symbols: dict[str, Any] = {
+        name: str(case.exact[name]) if _has_no_decimal(case, name) else _plain(value)
+        for name, value in case.scalars.items()
+    }
+    return symbols | {name: _listed(array) for name, array in case.arrays.items()}
+
+
+def _has_no_decimal(case: Case, name: str) -> bool:
+    """Tell whether a number is a fraction such as 1/3 that no decimal comes to."""
+    return name in case.exact and case.exact[name] != Fraction(repr(case.scalars[name]))
 
 
 def _places_named(compiled: CompiledClaim) -> str:
@@ -611,7 +659,7 @@ def _telling_draw(compiled: CompiledClaim, outcome: Any) -> int:
     gaps = outcome.truth.gap
     if len(gaps) > 1 or not compiled.noisy:
         return int(np.argmax(gaps))
-    weights = outcome.world.weights
+    weights = outcome.world.weights if outcome.world is not None else None
     return 0 if weights is None else int(np.searchsorted(np.cumsum(weights), TELLING))
 
 
@@ -649,6 +697,8 @@ def _noise_command(compiled: CompiledClaim, case: Any) -> str | None:
 
 def _command(compiled: CompiledClaim, world: Any, worst: int) -> str | None:
     """Return a `heed attend` or `heed copyable` command with exactly the numbers of the case."""
+    if world is None:
+        return None
     keys, query = world.families.get("k"), world.symbols.get("q") or world.symbols.get("q_1")
     if keys is None or compiled.sequence:
         return None
@@ -704,9 +754,21 @@ def _plain(value: float) -> Any:
     return int(value) if float(value) == round(float(value)) and abs(value) < 1e15 else float(value)
 
 
-def _words(value: Any) -> str:
+def told_apart(left: Any, right: Any) -> tuple[str, str]:
+    """Return two values in words, with as many figures as it takes to see that they differ.
+
+    >>> told_apart(0.5, 0.50000001)
+    ('0.5', '0.50000001')
+    """
+    for figures in range(4, 17):
+        shown = _words(left, figures), _words(right, figures)
+        if shown[0] != shown[1] or left == right:
+            break
+    return shown
+
+
+def _words(value: Any, figures: int = 4) -> str:
     if isinstance(value, list):
-        if len(value) > MOST_SHOWN:
-            return "[" + ", ".join(_words(entry) for entry in value[:MOST_SHOWN]) + ", …]"
-        return "[" + ", ".join(_words(entry) for entry in value) + "]"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+        entries = ", ".join(_words(entry, figures) for entry in value[:MOST_SHOWN])
+        return f"[{entries}{', …' if len(value) > MOST_SHOWN else ''}]"
+    return f"{value:.{figures}g}" if isinstance(value, float) else str(value)

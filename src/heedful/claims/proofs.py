@@ -12,7 +12,6 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from flint import arb, ctx
 
 from heedful.claims.balls import (
@@ -22,16 +21,18 @@ from heedful.claims.balls import (
     NotEnclosed,
     NoValue,
     add,
+    as_written,
     identity,
-    lift,
     multiply,
+    number,
     scalar,
     transpose,
 )
 from heedful.claims.compile import CompiledClaim
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
-from heedful.claims.functions import read_in_balls
+from heedful.claims.functions import FUNCTIONS, read_in_balls
 from heedful.claims.language.tree import (
+    Binary,
     Call,
     Compare,
     Expression,
@@ -39,10 +40,13 @@ from heedful.claims.language.tree import (
     Logic,
     Name,
     Number,
+    bound_names,
+    map_children,
     walk,
 )
 from heedful.claims.symbols import Values
 from heedful.claims.worlds import names_of_heads
+from heedful.errors import FormulaError
 from heedful.positions import uniqueness
 
 if TYPE_CHECKING:
@@ -53,6 +57,8 @@ PRECISIONS = (128, 512, 4096)
 MOST_BOXES = 4000
 NARROWEST = 1e-7
 """A box narrower than this, relative to its end, is not halved again."""
+JUMPS = ("sign", "floor", "argmax", "rank", "round16", "roundbf16", "distance")
+"""Functions that are not continuous, or not known to be."""
 NOT_ENCLOSED = (NotEnclosed, ZeroDivisionError, ValueError, OverflowError)
 """What ball arithmetic raises where it cannot enclose a value."""
 
@@ -62,9 +68,8 @@ def exact_truth(compiled: CompiledClaim, case: Case) -> bool | None:
     for bits in PRECISIONS:
         with ctx.workprec(bits):
             try:
-                scalars = {name: decimal(value) for name, value in case.scalars.items()}
-                world = ball_world(compiled, scalars, case.arrays, case.scalars)
-                answer = BallEvaluator(world).truth(compiled.statement)
+                world = ball_world(compiled, exact_scalars(case), case.arrays, case.scalars)
+                answer = BallEvaluator(world).truth(_with_numbers(compiled, case))
             except NOT_ENCLOSED:
                 return None
         if answer is not None:
@@ -76,12 +81,89 @@ def without_value(compiled: CompiledClaim, case: Case) -> str | None:
     """Return why a claim surely has no value in one case, or None."""
     with ctx.workprec(PRECISIONS[0]), suppress(*NOT_ENCLOSED):
         try:
-            scalars = {name: decimal(value) for name, value in case.scalars.items()}
-            world = ball_world(compiled, scalars, case.arrays, case.scalars)
+            world = ball_world(compiled, exact_scalars(case), case.arrays, case.scalars)
             BallEvaluator(world).truth(compiled.statement)
         except NoValue as reason:
             return str(reason)
     return None
+
+
+def exact_scalars(case: Case) -> dict[str, Ball]:
+    """Return the numbers of a case exactly: as written, or as the fraction that is meant."""
+    return {
+        name: Ball.exact(case.exact[name]) if name in case.exact else decimal(value)
+        for name, value in case.scalars.items()
+    }
+
+
+def _with_numbers(compiled: CompiledClaim, case: Case) -> Expression:
+    """Return the claim with its numbers written into it: x − 1/3 at x = 1/3 is 0, and no ball."""
+    numbers: dict[str, Expression] = {
+        name: Number(case.exact[name] if name in case.exact else Fraction(repr(float(value))))
+        for name, value in case.scalars.items()
+    }
+
+    def written(node: Expression) -> Expression:
+        if isinstance(node, Name):
+            return numbers.get(node.text, node)
+        if set(bound_names(node)) & set(numbers):
+            return node
+        return map_children(node, written)
+
+    return written(compiled.statement)
+
+
+def crosses(
+    compiled: CompiledClaim,
+    case: Case,
+    span: tuple[str, float, float],
+    meeting: tuple[Compare, Expression],
+) -> bool:
+    """Tell whether two sides surely meet between two values of a symbol, and the claim fails there.
+
+    `meeting` is the comparison whose sides change order, and the claim as it reads where they are
+    equal. Both sides are continuous, so the intermediate value theorem gives the point.
+    """
+    symbol, low, high = span
+    node, met = meeting
+    if not _continuous(compiled):
+        return False
+    with ctx.workprec(PRECISIONS[0]), suppress(*NOT_ENCLOSED, FormulaError):
+        signs = []
+        for end in (low, high):
+            at = case.with_scalars(**{symbol: end})
+            evaluator = BallEvaluator(
+                ball_world(compiled, exact_scalars(at), at.arrays, at.scalars)
+            )
+            gap = number(evaluator.value(node.left)) - number(evaluator.value(node.right))
+            signs.append(1 if gap.flat() > 0 else -1 if gap.flat() < 0 else 0)
+        scalars = exact_scalars(case) | {symbol: Ball.between(low, high)}
+        numbers = {name: value for name, value in case.scalars.items() if name != symbol}
+        across = BallEvaluator(ball_world(compiled, scalars, case.arrays, numbers))
+        for side in (node.left, node.right):
+            if not number(across.value(side)).flat().is_finite():
+                return False
+        return signs[0] * signs[1] < 0 and across.truth(met) is False
+    return False
+
+
+def _continuous(compiled: CompiledClaim) -> bool:
+    """Tell whether every function of a claim is continuous wherever it has a value."""
+    for tree in compiled.trees:
+        for node in walk(tree):
+            if isinstance(node, Call):
+                function = FUNCTIONS[node.function]
+                if node.function in JUMPS or function.kind in ("predicate", "statistic"):
+                    return False
+                if function.kind == "binder" and len(node.arguments) == 2:
+                    over = node.arguments[1]
+                    chosen = isinstance(over, Compare | Logic) and any(
+                        isinstance(part, Call | Binary) or "_" in getattr(part, "text", "")
+                        for part in walk(over)
+                    )
+                    if chosen:
+                        return False
+    return True
 
 
 def decimal(value: float) -> Ball:
@@ -194,7 +276,7 @@ def ball_world(
     """Build the world of a box of cases; `numbers` gives the sizes, `keys` replaces the keys."""
     sizes = compiled.sizes(numbers)
     symbols = {name: Enclosure(ball, "scalar") for name, ball in scalars.items()}
-    symbols.update({name: lift(np.asarray(array)) for name, array in arrays.items() if name != "k"})
+    symbols.update({name: as_written(array) for name, array in arrays.items() if name != "k"})
     if "d" in sizes:
         symbols.setdefault("d", scalar(sizes["d"]))
         symbols.setdefault("I", identity(sizes["d"], sizes["d"]))
@@ -232,7 +314,7 @@ def _with_keys(
         )
         families["k"] = rows
     elif compiled.claim.keys in ("unit", "any"):
-        families["k"] = lift(np.asarray(arrays["k"]))
+        families["k"] = as_written(arrays["k"])
     elif compiled.mean_rows:
         evaluator = BallEvaluator(world)
         means = [list(evaluator.value(row).entries) for row in compiled.mean_rows]

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,22 @@ from heedful.claims.compile import CompiledClaim, equations_only
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.language.tree import Call, Compare, Expression, Logic, Unary, walk
 from heedful.claims.proofs import exact_truth, without_value
-from heedful.claims.symbols import LARGE, SMALL, Array, Values, array_examples
+from heedful.claims.symbols import (
+    LARGE,
+    SMALL,
+    Array,
+    Interval,
+    Values,
+    array_examples,
+    size_of,
+)
 from heedful.claims.values import NoMemberError, NoValueError, Truth
 from heedful.claims.worlds import TooFewKeysError, build_world
 from heedful.errors import FormulaError
 
 ARRAY_EXAMPLES = 12
+MOST_ENTRIES = 30_000_000
+"""Entries of an array (240 MB): cases with larger ones are left out."""
 MOST_EVALUATIONS = 1500
 UNSURE = 1e-6
 FARTHER = (1e2, 1e3, 1e4)
@@ -38,6 +49,8 @@ CLIMBING_STEPS = 250
 """Changes that are tried."""
 CLIMBING_SHARE = 0.05
 """The share of a claim's time that may go into one climb."""
+FEW_MEETING, MEETING = 12, 24
+"""With fewer cases that meet a claim's condition, so many are constructed."""
 MOST_STARTS = 4
 LARGEST_ENTRY = 30.0
 """Entries do not grow beyond this: exp of their products must stay finite."""
@@ -58,10 +71,13 @@ class Case:
 
     scalars: dict[str, float] = field(default_factory=dict)
     arrays: dict[str, Any] = field(default_factory=dict)
+    exact: dict[str, Fraction] = field(default_factory=dict)
+    """Scalars that are meant exactly where float64 has no such number, such as 1/3."""
 
     def with_scalars(self, **values: float) -> Case:
         """Return the case with some scalars replaced."""
-        return replace(self, scalars={**self.scalars, **values})
+        kept = {name: value for name, value in self.exact.items() if name not in values}
+        return replace(self, scalars={**self.scalars, **values}, exact=kept)
 
 
 @dataclass(frozen=True)
@@ -71,7 +87,8 @@ class Outcome:
     holds: bool | None
     """None when neither float64 nor balls can tell."""
     truth: Truth
-    world: World
+    world: World | None
+    """None where float64 has no numbers for it."""
 
 
 class NoCaseError(FormulaError):
@@ -106,6 +123,11 @@ class Survey:
     """The simplest case of numbers alone in which the claim has no value, and why."""
 
 
+def beyond_floats() -> Outcome:
+    """Return the outcome of a failure that only exact arithmetic can see."""
+    return Outcome(False, Truth(np.asarray([False]), np.asarray([math.inf])), None)
+
+
 def survey_cases(compiled: CompiledClaim, deadline: float) -> Survey:
     """Look at many cases, smallest first; stop at the first size at which some fail."""
     survey = Survey()
@@ -131,9 +153,18 @@ def survey_cases(compiled: CompiledClaim, deadline: float) -> Survey:
             continue  # one of many choices of places, and not one that this case has
         except NoValueError as error:
             no_value = error
-            if not case.arrays and survey.without_value is None and not compiled.large:
-                reason = without_value(compiled, case)
-                survey.without_value = None if reason is None else (case, reason)
+            if not compiled.large and not compiled.small and known_exactly(compiled, case):
+                # Out of the range of float64, or without a value: exact arithmetic can tell.
+                answer = exact_truth(compiled, case)
+                if answer is None and survey.without_value is None:
+                    reason = without_value(compiled, case)
+                    survey.without_value = None if reason is None else (case, reason)
+                elif answer is not None:
+                    survey.looked_at += 1
+                    survey.cases.append(case)
+                if answer is False:
+                    survey.failures.append((case, beyond_floats()))
+                    failed_size = size
             continue
         survey.looked_at += 1
         survey.cases.append(case)
@@ -151,6 +182,8 @@ def survey_cases(compiled: CompiledClaim, deadline: float) -> Survey:
             if float(np.max(outcome.truth.gap)) > -UNSURE:
                 survey.close.append(eventual)
             starts.add(eventual, outcome)
+    if not survey.failures and survey.looked_at - survey.vacuous < FEW_MEETING:
+        _look_where_the_condition_holds(compiled, survey, starts, deadline)
     survey.complete = len(combinations) == math.prod(
         len(domain.numbers) for domain in compiled.domains.values() if isinstance(domain, Values)
     )
@@ -167,10 +200,98 @@ def survey_cases(compiled: CompiledClaim, deadline: float) -> Survey:
     return survey
 
 
+def _look_where_the_condition_holds(
+    compiled: CompiledClaim, survey: Survey, starts: Starts, deadline: float
+) -> None:
+    """Construct cases that meet the condition of a claim, and judge them too."""
+    statement = compiled.statement
+    if (
+        not (isinstance(statement, Logic) and statement.operator == "implies")
+        or compiled.large
+        or compiled.small
+    ):
+        return
+    end = time.perf_counter() + CLIMBING_SHARE * max(0.0, deadline - time.perf_counter())
+    rng = np.random.default_rng(compiled.claim.seed)
+    bases = survey.cases[:: max(1, len(survey.cases) // MEETING)]
+    for base in (bases * MEETING)[:MEETING]:
+        if time.perf_counter() > end:
+            return
+        case = _meeting(compiled, statement.left, base, rng, end)
+        if case is None:
+            continue
+        try:
+            outcome = outcome_of(compiled, case)
+        except FormulaError:
+            continue
+        survey.looked_at += 1
+        survey.cases.append(case)
+        if outcome.holds is False and exact_truth(compiled, case) is not True:
+            survey.failures.append((case, outcome))
+            return
+        if outcome.holds is None:
+            survey.unsure += 1
+        elif outcome.holds:
+            starts.add(case, outcome)
+            if float(np.max(outcome.truth.gap)) > -UNSURE:
+                survey.close.append(case)
+
+
+def _meeting(
+    compiled: CompiledClaim, condition: Expression, case: Case, rng: np.random.Generator, end: float
+) -> Case | None:
+    """Return a case that meets a condition, reached by changes that bring it nearer."""
+
+    def shortfall(at: Case) -> float:
+        try:
+            truth = Evaluator(build_world(compiled, at.scalars, at.arrays)).truth(condition)
+        except FormulaError:
+            return math.inf
+        return -math.inf if bool(np.all(truth.holds)) else float(np.max(truth.gap))
+
+    least = shortfall(case)
+    for _ in range(CLIMBING_STEPS):
+        if least == -math.inf:
+            return case
+        if time.perf_counter() > end:
+            return None
+        candidate = _moved(compiled, case, rng)
+        reached = shortfall(candidate)
+        if reached <= least:
+            case, least = candidate, reached
+    return case if least == -math.inf else None
+
+
+def _moved(compiled: CompiledClaim, case: Case, rng: np.random.Generator) -> Case:
+    """Return a case with one number or one array changed: a little, by a factor, or anew."""
+    names = [name for name in case.arrays if _free(compiled, name)]
+    numbers = [name for name, domain in compiled.domains.items() if isinstance(domain, Interval)]
+    place = int(rng.integers(len(names) + len(numbers))) if names or numbers else -1
+    if place < 0:
+        return case
+    if place >= len(names):
+        name = numbers[place - len(names)]
+        domain = compiled.domains[name]
+        assert isinstance(domain, Interval)
+        value = float(rng.choice([*domain.examples(rng, 16), case.scalars[name] * 2.0]))
+        return case.with_scalars(**{name: value}) if domain.contains(value) else case
+    name = names[place]
+    kind = int(rng.integers(4))
+    if kind == 0 and not _special(compiled, name):
+        factor = float(rng.choice([-1.0, 0.5, 2.0, 4.0, 10.0]))
+        return replace(case, arrays={**case.arrays, name: case.arrays[name] * factor})
+    if kind == 1 and not _special(compiled, name):
+        whole = rng.integers(-5, 6, size=case.arrays[name].shape).astype(float)
+        return replace(case, arrays={**case.arrays, name: whole})
+    return replace(case, arrays={**case.arrays, name: _changed(compiled, name, case.arrays, rng)})
+
+
 def all_cases(compiled: CompiledClaim, rng: np.random.Generator) -> Iterator[Case]:
     """Yield every case: sizes first, then examples of each array."""
     for scalars in compiled.scalar_cases(rng):
         sizes = compiled.sizes(scalars)
+        if too_large(compiled, sizes):
+            continue
         wanted = {
             name: domain
             for name, domain in compiled.domains.items()
@@ -190,6 +311,18 @@ def all_cases(compiled: CompiledClaim, rng: np.random.Generator) -> Iterator[Cas
             if compiled.claim.keys == "unit":
                 arrays["k"] = _normalised(arrays["k"], rng)
             yield Case(dict(scalars), arrays)
+
+
+def too_large(compiled: CompiledClaim, sizes: Mapping[str, int]) -> bool:
+    """Tell whether the arrays of a case would not fit into memory."""
+    shapes = [d.shape for d in compiled.domains.values() if isinstance(d, Array)]
+    if compiled.claim.keys is not None and "n" in sizes:
+        shapes.append(("n", "d"))
+    return any(
+        math.prod(size_of(part, sizes) for part in shape) > MOST_ENTRIES
+        for shape in shapes
+        if all(part.isdigit() or part.lstrip("0123456789* ") in sizes for part in shape)
+    )
 
 
 def eventually(compiled: CompiledClaim, case: Case) -> tuple[Case, Outcome, float | None]:
@@ -277,10 +410,28 @@ def inexact(compiled: CompiledClaim) -> bool:
     )
 
 
+def known_exactly(compiled: CompiledClaim, case: Case) -> bool:
+    """Tell whether the arrays of a case are what they are called, and not only up to rounding."""
+    kinds = {name: d.kind for name, d in compiled.domains.items() if isinstance(d, Array)}
+    if compiled.claim.keys == "unit":
+        kinds["k"] = "unit vector"
+    rounded = [array for name, array in case.arrays.items() if kinds.get(name) in INEXACT]
+    return all(np.array_equal(array, np.round(array)) for array in rounded)
+
+
 def _as_it_vanishes(compiled: CompiledClaim, case: Case) -> tuple[Case, Outcome]:
     """Judge a case with a small symbol; a failure that fades as it shrinks does not count."""
     last = case.with_scalars(**vanishing(compiled))
     outcome = outcome_of(compiled, last)
+    if known_exactly(compiled, case):
+        # What is true at 1e-9 may end at 1e-30, and the other way round.
+        tiny = [case.with_scalars(**vanishing(compiled, scale)) for scale in FARTHEST[:-1]]
+        far = [exact_truth(compiled, at) for at in tiny]
+        if all(answer is False for answer in far):
+            outcome = outcome if outcome.holds is False else beyond_floats()
+            return (last if outcome.world is not None else tiny[0]), outcome
+        if all(answer is True for answer in far):
+            return tiny[0], Outcome(True, Truth(np.asarray([True]), np.asarray([-1.0])), None)
     if outcome.holds is False:
         further = case.with_scalars(**vanishing(compiled, 1e6))
         second = outcome_of(compiled, further)
@@ -291,11 +442,12 @@ def _as_it_vanishes(compiled: CompiledClaim, case: Case) -> tuple[Case, Outcome]
     return last, outcome
 
 
-def _vacuous(compiled: CompiledClaim, world: World) -> bool:
+def _vacuous(compiled: CompiledClaim, world: World | None) -> bool:
     statement = compiled.statement
     return (
         isinstance(statement, Logic)
         and statement.operator == "implies"
+        and world is not None
         and not np.any(Evaluator(world).truth(statement.left).holds)
     )
 

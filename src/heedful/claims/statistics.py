@@ -26,7 +26,7 @@ from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.language.tree import Call, Compare, Expression, walk
 from heedful.claims.proofs import PRECISIONS, ball_world, decimal
-from heedful.claims.values import Truth
+from heedful.claims.values import ROUNDING, Truth, Value
 from heedful.claims.worlds import (
     QUADRATURE_NODES,
     REACH,
@@ -37,6 +37,7 @@ from heedful.claims.worlds import (
     noise_directions,
     quadrature_noise,
 )
+from heedful.errors import FormulaError
 
 if TYPE_CHECKING:
     from heedful.claims.search import Case
@@ -49,6 +50,8 @@ MOST_COORDINATES = 20_000_000
 NORMAL_PEAK = 0.3989422804014327
 HEAVY = 0.3
 """The share of one group in the spread of all from which on a mean counts as not yet seen."""
+FAR_DRAWS, FAR_SCALES = 2000, (3.0, 10.0, 30.0, 1e3)
+"""Draws that are looked at far out, and how many deviations out they lie."""
 FAR = 1e6
 """Where the outermost cells end, in standard deviations."""
 
@@ -168,6 +171,36 @@ def _mentions_equality(problem: CompiledClaim) -> bool:
         for tree in problem.expectations
         for node in walk(tree)
     )
+
+
+def rare_draws(problem: CompiledClaim, case: Case, seed: int) -> NoiseEstimate | None:
+    """For a claim that must hold in every draw: a failure among draws far from the middle.
+
+    Every open set of coordinates has a positive probability, however far out it lies.
+    """
+    directions = noise_directions(problem, case.scalars)
+    if not directions or _mentions_equality(problem):
+        return None
+    rng = np.random.default_rng(seed)
+    scales = np.repeat(FAR_SCALES, FAR_DRAWS // len(FAR_SCALES))
+    draws = rng.standard_normal((FAR_DRAWS, directions)) * scales[:, None]
+    try:
+        world, truth = _truth(problem, case, Noise(draws))
+    except FormulaError:
+        return None
+    worst = int(np.argmax(truth.gap))
+    left, right = (_in_draw(side, worst) for side in (truth.left, truth.right))
+    gap, size = float(truth.gap[worst]), abs(left) + abs(right)
+    if np.all(truth.holds) or not gap > ROUNDING * (1.0 + (size if math.isfinite(size) else 0.0)):
+        return None
+    return NoiseEstimate(False, gap, 0.0, left, right, FAR_DRAWS, directions, world, truth)
+
+
+def _in_draw(side: Value | None, draw: int) -> float:
+    """Return the first entry of a value in one draw."""
+    if side is None:
+        return float("nan")
+    return float(np.asarray(side.array[min(draw, len(side.array) - 1)]).flat[0])
 
 
 def share_failing(problem: CompiledClaim, case: Case) -> tuple[NoiseEstimate, float]:

@@ -183,8 +183,7 @@ def distance(x: Value, y: Value) -> Any:
         return np.abs(flat[:, 0])
     if difference.formal:
         return formal_size(flat)
-    size = np.sqrt((y.array.reshape(len(y.array), -1) ** 2).sum(axis=1))
-    return np.sqrt((flat**2).sum(axis=1)) / np.maximum(1.0, size)
+    return length(flat) / np.maximum(1.0, _size(y))
 
 
 def formal_size(coefficients: Any) -> Any:
@@ -249,8 +248,14 @@ def implied(condition: Truth, statement: Truth | None) -> Truth:
 
 
 def _size(x: Value) -> Any:
-    flat = np.abs(x.array.reshape(len(x.array), -1))
-    return np.sqrt((flat**2).sum(axis=1))
+    return length(x.array.reshape(len(x.array), -1))
+
+
+def length(flat: Any) -> Any:
+    """Return the length of every row, also where the squares are out of range."""
+    largest = np.abs(flat).max(axis=1, initial=0.0)
+    divisor = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    return np.sqrt(((flat / divisor[:, None]) ** 2).sum(axis=1)) * divisor
 
 
 def _spread(x: Value, like: Value) -> Any:

@@ -39,16 +39,17 @@ class Noise:
 
 def build_world(
     compiled: CompiledClaim,
-    scalars: Mapping[str, float],
+    scalars: Mapping[str, Any],
     arrays: Mapping[str, Any],
     *,
     noise: Noise | None = None,
 ) -> World:
     """Return the world of one case."""
     claim = compiled.claim
-    sizes = compiled.sizes(scalars)
-    symbols = {name: scalar(value) for name, value in scalars.items()}
-    symbols.update({name: constant(array) for name, array in arrays.items() if name != "k"})
+    plain = {name: value for name, value in scalars.items() if not isinstance(value, Value)}
+    sizes = compiled.sizes(plain)
+    symbols = {name: _valued(value) for name, value in scalars.items()}
+    symbols.update({name: _valued(array) for name, array in arrays.items() if name != "k"})
     if "d" in sizes and "d" not in symbols:
         symbols["d"] = scalar(sizes["d"])
     if "d" in sizes:
@@ -74,6 +75,11 @@ def build_world(
         value = Evaluator(world).value(tree)
         world = replace(world, symbols={**world.symbols, name: value})
     return world
+
+
+def _valued(given: Any) -> Value:
+    """Return a number or an array as a value; one that is a value already may hold many cases."""
+    return given if isinstance(given, Value) else constant(given)
 
 
 def noise_directions(compiled: CompiledClaim, scalars: Mapping[str, float]) -> int:
@@ -141,7 +147,7 @@ def _with_keys(
     if highest >= n and not compiled.sequence:
         raise TooFewKeysError(n, highest + 1)
     if kind in ("unit", "any"):
-        return _scaled(compiled, world, constant(arrays["k"]))
+        return _scaled(compiled, world, _valued(arrays["k"]))
     if n > d and not compiled.mean_rows:
         raise field_error(
             ("where",),

@@ -112,7 +112,7 @@ class TreeEvaluator(ABC, Generic[V]):
     def meets(self, condition: Expression) -> bool | None:
         """Tell whether the bound indices of this world meet a condition; None: not decided."""
 
-    def undecided(self, call: Call, part: V) -> V:
+    def undecided(self, call: Call, part: V, inner: Self, condition: Expression) -> V:
         """Return what a fold takes for a part that may or may not belong to it."""
         raise FormulaError("formula", f"the condition of {call.function} is not decided")
 
@@ -184,10 +184,13 @@ class TreeEvaluator(ABC, Generic[V]):
             return [self.value(argument) for argument in call.arguments]
         body, over = call.arguments
         condition = None if isinstance(over, Name) else over
-        return [
-            inner.value(body) if sure else self.undecided(call, inner.value(body))
-            for inner, sure in self.cases(bound, condition, body)
-        ]
+        parts = []
+        for inner, sure in self.cases(bound, condition, body):
+            part = inner.value(body)
+            if not sure and condition is not None:
+                part = self.undecided(call, part, inner, condition)
+            parts.append(part)
+        return parts
 
     def cases(
         self, bound: tuple[str, ...], condition: Expression | None, body: Expression
@@ -197,9 +200,9 @@ class TreeEvaluator(ABC, Generic[V]):
         Beside it stands whether the condition is surely met: a ball may be too wide to tell, and
         leaving such a case out would prove what is false there.
         """
-        ranges = [self._range(index, condition, body) for index in bound]
+        ranges = self.ranges(bound, condition, body)
         chosen: Iterator[tuple[Place, ...]] = itertools.product(*ranges)
-        if math.prod(len(each) for each in ranges) > MOST_CASES:
+        if too_many(ranges):
             if self.exhaustive:
                 raise refusal("has too many cases to look at one by one")
             chosen = _selection(ranges)
@@ -216,9 +219,19 @@ class TreeEvaluator(ABC, Generic[V]):
             )
             met: bool | None = True
             if condition is not None:
-                met = self.within(_counted(self, world, condition)).meets(condition)
+                met = self.counting(world, condition).meets(condition)
             if met is not False:
                 yield self.within(world), met is True
+
+    def ranges(
+        self, bound: tuple[str, ...], condition: Expression | None, body: Expression
+    ) -> list[list[Place]]:
+        """Return the values of every bound index, whatever the condition."""
+        return [self._range(index, condition, body) for index in bound]
+
+    def counting(self, world: Setting[V], condition: Expression) -> Self:
+        """Return an evaluator for a condition on indices, in which named members are numbers."""
+        return self.within(_counted(self, world, condition))
 
     def _range(self, index: str, condition: Expression | None, body: Expression) -> list[Place]:
         names = names_in(body) | (names_in(condition) if condition is not None else set())
@@ -256,6 +269,16 @@ class TreeEvaluator(ABC, Generic[V]):
     @abstractmethod
     def limit(self, node: Expression) -> float | None:
         """Return what the bound of an index comes to, None if it is not known."""
+
+
+def too_many(ranges: list[list[Place]]) -> bool:
+    """Tell whether there are more combinations than are looked at one by one."""
+    return math.prod(len(each) for each in ranges) > MOST_CASES
+
+
+def only_numbers(ranges: list[list[Place]]) -> bool:
+    """Tell whether indices are positions, which formulas use as numbers and not as members."""
+    return all(place.position == place.number for each in ranges for place in (each[:1] or []))
 
 
 def _counted(evaluator: TreeEvaluator[V], world: Setting[V], condition: Expression) -> Setting[V]:

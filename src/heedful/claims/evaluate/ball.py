@@ -6,7 +6,10 @@ None: None means that the balls are too wide to tell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import operator
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -27,7 +30,7 @@ from heedful.claims.balls import (
     scalar,
     transpose,
 )
-from heedful.claims.evaluate import Setting, TreeEvaluator
+from heedful.claims.evaluate import Setting, TreeEvaluator, only_numbers, too_many
 from heedful.claims.functions import FUNCTIONS, Function
 from heedful.claims.language.tree import (
     Binary,
@@ -44,6 +47,17 @@ from heedful.claims.language.tree import (
 )
 from heedful.errors import FormulaError
 
+EXACTLY: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+"""Comparisons of fractions."""
+MOST_BOXES = 4000
+"""Boxes of positions that are looked at before a statement about them stays undecided."""
 LARGEST_POWER = 64
 """Whole exponents up to here are multiplied out, so that the base may be negative."""
 
@@ -145,7 +159,9 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
         """Tell whether bound indices meet a condition everywhere, nowhere, or None."""
         return self.truth(condition)
 
-    def undecided(self, call: Call, part: Enclosure) -> Enclosure:
+    def undecided(
+        self, call: Call, part: Enclosure, inner: BallEvaluator, condition: Expression
+    ) -> Enclosure:
         """Return the hull of a part and 0: a sum may or may not have this term."""
         if call.function != "sum":
             raise NotEnclosed(f"a condition of {call.function} that the balls do not decide")
@@ -205,6 +221,9 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
         verdict: bool | None = True
         no_value: NoValue | None = None
         try:
+            ranges = self.ranges(node.indices, node.condition, node.body)
+            if too_many(ranges) and only_numbers(ranges):
+                return self._for_all_in_boxes(node, [(0, len(each) - 1) for each in ranges])
             for inner, sure in self.cases(node.indices, node.condition, node.body):
                 try:
                     part = inner.truth(node.body)
@@ -218,6 +237,49 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
         if no_value is not None:
             raise no_value
         return verdict
+
+    def _for_all_in_boxes(self, node: ForAll, whole: list[tuple[int, int]]) -> bool | None:
+        """Decide a statement about thousands of positions by halving boxes of them."""
+        boxes = [tuple(whole)]
+        verdict: bool | None = True
+        for _ in range(MOST_BOXES):
+            if not boxes:
+                return verdict
+            box = boxes.pop()
+            answer = self._on_positions(node, box)
+            if answer is True:
+                continue
+            if answer is False:
+                return False
+            widest = max(range(len(box)), key=lambda place: box[place][1] - box[place][0])
+            low, high = box[widest]
+            if low == high:
+                verdict = None
+                continue
+            middle = (low + high) // 2
+            halves = ((middle + 1, high), (low, middle))
+            boxes += [(*box[:widest], half, *box[widest + 1 :]) for half in halves]
+        raise NotEnclosed("too many positions")
+
+    def _on_positions(self, node: ForAll, box: tuple[tuple[int, int], ...]) -> bool | None:
+        """Return whether a statement holds at all positions of a box, fails at one, or None."""
+        numbers = {
+            name: scalar(low) if low == high else Enclosure(Ball.between(low, high), "scalar")
+            for name, (low, high) in zip(node.indices, box, strict=True)
+        }
+        world = replace(self.world, symbols={**self.world.symbols, **numbers})
+        met: bool | None = True
+        if node.condition is not None:
+            with suppress(NotEnclosed):
+                met = None
+                met = self.counting(world, node.condition).truth(node.condition)
+            if met is False:
+                return True
+        try:
+            answer = BallEvaluator(world).truth(node.body)
+        except NotEnclosed:
+            return None
+        return None if answer is False and met is None else answer
 
     def _logic(self, operator: str, left: Expression, right: Expression) -> bool | None:
         """Join two statements; where one has no value, the other may still decide the matter."""
@@ -242,6 +304,9 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
         return not absorbing
 
     def _compare(self, node: Compare) -> bool | None:
+        numbers = rational(node.left), rational(node.right)
+        if None not in numbers and node.operator != "~":
+            return EXACTLY[node.operator](*numbers)
         left, right = self.value(node.left), self.value(node.right)
         if left.entries is right.entries and node.operator != "~":
             return node.operator in ("=", "<=", ">=")  # one number, however wide its ball is

@@ -8,13 +8,13 @@ symbols, or to members of a family: `k_a` is row a of the keys, `alpha_i` entry 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
 from heedful.claims import values
-from heedful.claims.evaluate import Setting, TreeEvaluator
+from heedful.claims.evaluate import Place, Setting, TreeEvaluator, only_numbers, too_many
 from heedful.claims.functions import FUNCTIONS, Function
 from heedful.claims.language.notation import show
 from heedful.claims.language.tree import (
@@ -45,6 +45,8 @@ from heedful.claims.values import (
 )
 from heedful.errors import FormulaError
 
+MOST_AT_ONCE, CHUNK = 4_000_000, 100_000
+"""Combinations of positions that are all looked at, and how many of them at a time."""
 CONSTANTS = {"pi": scalar(math.pi), "e": scalar(math.e), "infinity": scalar(math.inf)}
 
 
@@ -149,9 +151,17 @@ class Evaluator(TreeEvaluator[Value]):
         except FormulaError:
             return None
 
-    def meets(self, condition: Expression) -> bool:
-        """Tell whether bound indices meet a condition in all draws."""
-        return bool(np.all(self.truth(condition).holds))
+    def meets(self, condition: Expression) -> bool | None:
+        """Tell whether bound indices meet a condition in all draws, in none, or in some (None)."""
+        holds = self.truth(condition).holds
+        return True if np.all(holds) else None if np.any(holds) else False
+
+    def undecided(self, call: Call, part: Value, inner: Self, condition: Expression) -> Value:
+        """Return a part as it counts in each draw: not at all where the condition is not met."""
+        holds = self.counting(inner.world, condition).truth(condition).holds
+        neutral = {"sum": 0.0, "prod": 1.0, "max": -np.inf, "min": np.inf, "logsumexp": -np.inf}
+        met = holds.reshape(-1, *[1] * len(part.shape))
+        return replace(part, array=np.where(met, part.array, neutral[call.function]))
 
     def member(self, family: Value, position: int, text: str) -> Value:
         """Return one entry of a vector or row of a matrix."""
@@ -249,10 +259,17 @@ class Evaluator(TreeEvaluator[Value]):
         return join(first, self.truth(right))
 
     def _for_all(self, node: ForAll) -> Truth:
+        ranges = self.ranges(node.indices, node.condition, node.body)
+        count = math.prod(len(each) for each in ranges)
+        if too_many(ranges) and count <= MOST_AT_ONCE and self._one_draw() and only_numbers(ranges):
+            return self._for_all_at_once(node, ranges, count)
         worst: Truth | None = None
         holds, gap = np.asarray([True]), np.asarray([-np.inf])
-        for inner, _ in self.cases(node.indices, node.condition, node.body):
+        for inner, sure in self.cases(node.indices, node.condition, node.body):
             truth = inner.truth(node.body)
+            if not sure and node.condition is not None:
+                met = self.counting(inner.world, node.condition).truth(node.condition)
+                truth = values.implied(met, truth)
             holds = holds & truth.holds
             gap = np.maximum(gap, truth.gap)
             if worst is None or float(np.max(truth.gap)) > float(np.max(worst.gap)):
@@ -260,6 +277,46 @@ class Evaluator(TreeEvaluator[Value]):
         if worst is None:
             return Truth(holds, np.asarray([-1.0]))
         return Truth(holds, gap, worst.left, worst.right)
+
+    def _one_draw(self) -> bool:
+        known = (*self.world.symbols.values(), *self.world.families.values())
+        return all(len(value.array) == 1 for value in known)
+
+    def _for_all_at_once(self, node: ForAll, ranges: list[list[Place]], count: int) -> Truth:
+        """Look at every combination of positions, many at a time, as if each were a draw."""
+        worst: Truth | None = None
+        sizes = [len(each) for each in ranges]
+        for start in range(0, count, CHUNK):
+            places = np.unravel_index(np.arange(start, min(count, start + CHUNK)), sizes)
+            numbers = {
+                name: Value(np.asarray([p.number for p in each], dtype=float)[place], "scalar")
+                for name, each, place in zip(node.indices, ranges, places, strict=True)
+            }
+            world = replace(self.world, symbols={**self.world.symbols, **numbers})
+            truth = self.within(world).truth(node.body)
+            if node.condition is not None:
+                met = self.counting(world, node.condition).truth(node.condition)
+                truth = values.implied(met, truth)
+            part = _at_worst(truth)
+            if worst is None or float(part.gap[0]) > float(worst.gap[0]):
+                worst = part if worst is None else replace(part, holds=part.holds & worst.holds)
+            else:
+                worst = replace(worst, holds=part.holds & worst.holds)
+        assert worst is not None
+        return worst
+
+
+def _at_worst(truth: Truth) -> Truth:
+    """Return whether a statement holds in all draws, with the sides of the worst one."""
+    place = int(np.argmax(truth.gap))
+
+    def side(value: Value | None) -> Value | None:
+        if value is None:
+            return None
+        return replace(value, array=value.array[min(place, len(value.array) - 1)][None])
+
+    gap = np.asarray([truth.gap[place]])
+    return Truth(np.asarray([bool(np.all(truth.holds))]), gap, side(truth.left), side(truth.right))
 
 
 def _may_be_infinite(node: Expression, value: Value) -> bool:
