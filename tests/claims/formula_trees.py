@@ -11,8 +11,10 @@ from heedful.claims.language.tree import (
     Call,
     Compare,
     Entry,
+    Exists,
     Expression,
     ForAll,
+    Limit,
     Logic,
     Name,
     Number,
@@ -80,6 +82,7 @@ numbers = st.one_of(
     ),
 )
 relations = st.sampled_from(["<", "<=", ">", ">=", "=", "!="])
+moving = st.sampled_from([("", "infinity"), ("beta", "infinity"), ("n", "infinity"), ("x", "0")])
 
 
 def size_and_depth(tree: Expression) -> tuple[int, int]:
@@ -133,6 +136,28 @@ def statements(draw: st.DrawFn, depth: int = 3) -> Expression:
     pair = st.builds(lambda one, two: Logic("and", one, two), listed, listed)
     condition = draw(st.one_of(st.none(), listed, pair, inner))
     return ForAll(tuple(indices), condition, draw(inner))
+
+
+@st.composite
+def wider_statements(draw: st.DrawFn, depth: int = 3) -> Expression:
+    """Draw a statement that no arithmetic evaluates: a limit, an existence, a ≫, or any other."""
+    below = values(max(depth - 1, 0))
+    kind = draw(st.sampled_from(["limit", "much larger", "exists", "plain", "all", "logic"]))
+    if kind == "limit":
+        return Limit(draw(below), draw(below), *draw(moving))
+    if kind == "much larger":
+        return Compare(">>", draw(below), draw(below))
+    if depth <= 1 or kind == "plain":
+        return draw(statements(depth))
+    inner = wider_statements(depth - 1)
+    if kind == "all":
+        return ForAll(("i",), None, draw(inner))
+    if kind == "logic":
+        return Logic(draw(st.sampled_from(["and", "or", "implies"])), draw(inner), draw(inner))
+    kind = draw(st.sampled_from(["matrix", "rotation", "vector", "number", "position"]))
+    condition = draw(st.none() | statements(1)) if kind == "position" else None
+    names = draw(st.lists(st.sampled_from(["R", "s", "t", "beta"]), min_size=1, unique=True))
+    return Exists(kind, tuple(names), condition, draw(inner))
 
 
 def _calls(below: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:

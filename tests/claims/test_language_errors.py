@@ -18,8 +18,6 @@ WRONG = [
     ("a <> b", 3, "write !="),
     ("a === b", 3, "write ="),
     ("a := b", 3, "write ="),
-    ("α_j ≫ α_i", 5, "alpha_j >= 100 * alpha_i"),
-    ("a >> b", 3, "alpha_j >= 100 * alpha_i"),
     ("10% = a", 3, "0.1"),
     ("A @ B = C", 3, "for a product"),
     ("A ⊗ B = C", 3, "outer(x, y)"),

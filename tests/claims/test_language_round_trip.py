@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from formula_trees import DECLARED, size_and_depth, statements, values
+from formula_trees import DECLARED, size_and_depth, statements, values, wider_statements
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +29,13 @@ def fits(tree: Expression) -> bool:
 @settings(deadline=None, max_examples=120)
 @given(tree=statements(), style=styles)
 def test_a_statement_survives_printing_and_parsing(tree: Expression, style: Style) -> None:
+    assume(fits(tree))
+    assert parse(show(tree, style), functions=DECLARED, limits=WIDE) == tree
+
+
+@settings(deadline=None, max_examples=120)
+@given(tree=wider_statements(), style=styles)
+def test_limits_and_existence_survive_too(tree: Expression, style: Style) -> None:
     assume(fits(tree))
     assert parse(show(tree, style), functions=DECLARED, limits=WIDE) == tree
 

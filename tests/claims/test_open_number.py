@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from heedful.claims.checker import claim, gaussian, orthonormal, unit
 from heedful.claims.compile import compile_claim
 from heedful.claims.judge import judge_claim
-from heedful.claims.open_number import _direction_of_claim, with_number
+from heedful.claims.open_number import direction_of_claim, with_number
 from heedful.claims.sheet import Claim, load_sheet
 from heedful.claims.sheet.writing import claim_text
 from heedful.claims.verdict import Verdict
@@ -233,7 +233,7 @@ def test_the_direction_is_read_off_the_formula(expect: str, direction: int | Non
     compiled = compile_claim(
         Claim(id="a", expect=(expect,), find="least x", keys="orthonormal", query="k_a")
     )
-    assert _direction_of_claim(compiled, "x") == direction
+    assert direction_of_claim(compiled, "x") == direction
 
 
 def test_the_wrong_end_is_pointed_out() -> None:

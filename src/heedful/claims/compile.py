@@ -21,6 +21,7 @@ from heedful.claims.language.tree import (
     Entry,
     Expression,
     ForAll,
+    Limit,
     Logic,
     Name,
     Position,
@@ -235,8 +236,41 @@ def compile_claim(claim: Claim) -> CompiledClaim:
         value_rows=_rows(claim.values, "values", expanded),
         mean_rows=_rows(claim.means, "means", expanded),
     )
+    compiled = _with_moving(compiled)
     _check(compiled)
     return compiled
+
+
+def _with_moving(compiled: CompiledClaim) -> CompiledClaim:
+    """Return a claim in which every limit says what moves, and that symbol has no other range."""
+    domains = dict(compiled.domains)
+
+    def named(node: Expression) -> Expression:
+        node = map_children(node, named)
+        if not isinstance(node, Limit):
+            return node
+        moving = [*compiled.large, *compiled.small]
+        symbol = node.symbol or (moving[0] if len(moving) == 1 else "")
+        if not symbol:
+            raise node.error(
+                "it is not said what moves",
+                expected="one symbol that is large or small, or `as beta -> infinity`",
+            )
+        target = node.target
+        if not node.symbol and symbol in compiled.small:
+            target = "0"
+        kind = Large if target == "infinity" else Small
+        if symbol in compiled.claim.where and not isinstance(compiled.domains[symbol], kind):
+            raise field_error(
+                ("where", symbol),
+                f"{symbol} moves, and has a range",
+                expected=f"no range of its own, or {kind.__name__.lower()!r}",
+            )
+        domains[symbol] = kind()
+        return dataclasses.replace(node, symbol=symbol, target=target)
+
+    expectations = tuple(map(named, compiled.expectations))
+    return dataclasses.replace(compiled, expectations=expectations, domains=domains)
 
 
 def _tree(text: str) -> Expression:

@@ -28,6 +28,8 @@ from heedful.claims.compile import CompiledClaim, compile_claim, equations_only
 from heedful.claims.definedness import always_defined
 from heedful.claims.language.tree import Call, Compare, walk
 from heedful.claims.letters import assignments
+from heedful.claims.limits import decide_limit, has_limit
+from heedful.claims.much_larger import find_margin, says_much_larger, with_margin
 from heedful.claims.open_number import find_number
 from heedful.claims.points import FailingPoint, failing_point
 from heedful.claims.proofs import (
@@ -57,7 +59,7 @@ from heedful.claims.search import (
     vanishing,
 )
 from heedful.claims.sheet.claim import Claim, field_text
-from heedful.claims.sheet.formulas import reading
+from heedful.claims.sheet.formulas import read_claim, reading
 from heedful.claims.symbols import Array, Interval, Values
 from heedful.claims.values import ROUNDING, Value
 from heedful.claims.verdict import Answer, Counterexample, Decision, Evidence, Verdict
@@ -84,16 +86,22 @@ def judge_claim(
     start = time.perf_counter()
     deadline = start + (DEFAULT_SECONDS if seconds is None else seconds)
     try:
-        compiled = compile_claim(claim)
+        claim = read_claim(claim)
+        margin = says_much_larger(claim)
+        compiled = compile_claim(with_margin(claim) if margin else claim)
         answer: Answer | None = None
         counterexample: Counterexample | None = None
-        if compiled.claim.find is not None:
+        if margin and compiled.claim.find is not None:
+            word, evidence, answer = find_margin(compiled, _judge_proposal, deadline)
+        elif compiled.claim.find is not None:
             word, evidence, answer = find_number(compiled, _judge_proposal, deadline)
+        elif has_limit(compiled):
+            word, evidence, counterexample = decide_limit(compiled, deadline, _decide)
         else:
             word, evidence, counterexample = _decide(compiled, deadline)
     except FormulaError as error:
         raise _named(error, claim) from None
-    refuted = word == "refuted" and repair and answer is None
+    refuted = word == "refuted" and repair and answer is None and not has_limit(compiled)
     return Verdict(
         sheet=sheet,
         id=claim.id,

@@ -139,7 +139,7 @@ class _Question:
     # ---- from the question to the answer ----
 
     def answer(self) -> Finding:
-        direction = _direction_of_claim(self.compiled, self.name)
+        direction = direction_of_claim(self.compiled, self.name)
         if direction is None:
             return self._unknown(
                 f"It is not clear that the claim gets easier one way as {self._letter} changes: "
@@ -196,6 +196,7 @@ class _Question:
             low=None if low is None else float(low),
             high=None if high is None else float(high),
             holds_with=None if hold is None else _written(hold),
+            holds_word=None if hold is None else self.said[hold][0],
             fails_with=None if fail is None else _written(fail),
             certified=word == "proved",
             statement=said,
@@ -262,6 +263,7 @@ class _Question:
             low=None,
             high=None,
             holds_with=None,
+            holds_word=None,
             fails_with=None,
             certified=False,
             statement=reason,
@@ -678,7 +680,7 @@ def _strict(statement: Expression) -> bool:
 # ---- in which direction a claim gets easier ----
 
 
-def _direction_of_claim(compiled: CompiledClaim, name: str) -> Direction:
+def direction_of_claim(compiled: CompiledClaim, name: str) -> Direction:
     """Return whether a claim gets easier (1) or harder (-1) as a number grows."""
     statement = (*compiled.expectations, *(() if compiled.given is None else (compiled.given,)))
     others = (tree for tree in compiled.trees if not any(tree is own for own in statement))

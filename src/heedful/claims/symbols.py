@@ -136,6 +136,7 @@ def domain_of(name: str, spec: Any) -> Domain:
     text = " ".join(spec.split())
     words: dict[str, Domain] = {
         "large": Large(),
+        **dict.fromkeys((">> 0", "≫ 0", ">> 1", "≫ 1", ">>0", "≫0"), Large()),
         "small": Small(),
         "vanishing": Small(),
         "any": Interval(-math.inf, math.inf),

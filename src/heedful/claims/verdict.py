@@ -83,6 +83,8 @@ class Answer(Record):
     """The number is not above this; None: no such bound is known."""
     holds_with: str | None
     """The number, exactly as it was tried, with which the claim holds; None: none is known."""
+    holds_word: Word | None = None
+    """How well that is known: proved or supported."""
     fails_with: str | None
     """The number, exactly as it was tried, with which the claim fails; None: none is known."""
     certified: bool

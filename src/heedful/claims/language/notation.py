@@ -20,8 +20,10 @@ from heedful.claims.language.tree import (
     Call,
     Compare,
     Entry,
+    Exists,
     Expression,
     ForAll,
+    Limit,
     Logic,
     Name,
     Number,
@@ -35,10 +37,10 @@ from heedful.claims.language.tree import (
 
 Style = Literal["plain", "unicode"]
 
-_SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠", "~": "≈"}
+_SIGNS = {">>": "≫", "<=": "≤", ">=": "≥", "!=": "≠", "~": "≈"}
 _TEX_SIGNS = {
     **{"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "~": r"\approx"},
-    **{"<": "<", ">": ">", "=": "="},
+    **{">>": r"\gg", "<": "<", ">": ">", "=": "="},
 }
 _TEX_WORDS = {"and": r"\;\text{and}\;", "or": r"\;\text{or}\;", "implies": r"\implies"}
 _PREFIXES = ("sum", "prod", "max", "min")
@@ -101,6 +103,10 @@ class _Printer:
                 return self.compare(node), Precedence.RELATION
             case ForAll():
                 return self.for_all(node), Precedence.CLAUSE
+            case Limit():
+                return self.limit(node), Precedence.RELATION
+            case Exists():
+                return self.existence(node), Precedence.CLAUSE
 
     def name(self, name: str) -> str:
         return with_letters(name) if self.letters else name
@@ -177,8 +183,24 @@ class _Printer:
             text += f" within {self.at(node.within, Precedence.SUM)}"
         return text
 
+    def limit(self, node: Limit) -> str:
+        arrow = "→" if self.letters else "->"
+        left, right = self.at(node.left, Precedence.SUM), self.at(node.right, Precedence.SUM)
+        moving = f" as {self.name(node.symbol)} {arrow} {self.name(node.target)}"
+        return f"{left} {arrow} {right}{moving if node.symbol else ''}"
+
+    def existence(self, node: Exists) -> str:
+        names = ", ".join(self.name(name) for name in node.names)
+        where = ""
+        if node.condition is not None:
+            where = f" where {self.at(node.condition, Precedence.IMPLIES)}"
+        body = self.at(node.body, Precedence.CLAUSE)
+        return f"there is a {node.kind} {names}{where} with {body}"
+
     def for_all(self, node: ForAll) -> str:
-        said = f"{self.at(node.body, Precedence.CLAUSE)} for all "
+        # What there is goes on to the end of its statement, `for all` included.
+        level = Precedence.IMPLIES if isinstance(node.body, Exists) else Precedence.CLAUSE
+        said = f"{self.at(node.body, level)} for all "
         names = ", ".join(self.name(index) for index in node.indices)
         if node.condition is None:
             return said + names
@@ -403,6 +425,20 @@ class _TexPrinter(_Printer):
             if listed is not None:
                 return said + listed
         return rf"{said}{names} \;\text{{where}}\; {self.at(node.condition, Precedence.IMPLIES)}"
+
+    def limit(self, node: Limit) -> str:
+        left, right = self.at(node.left, Precedence.SUM), self.at(node.right, Precedence.SUM)
+        target = {"infinity": r"\infty", "0": "0"}[node.target]
+        moving = rf" \;\text{{as}}\; {self.name(node.symbol)} \to {target}"
+        return rf"{left} \to {right}{moving if node.symbol else ''}"
+
+    def existence(self, node: Exists) -> str:
+        names = ", ".join(self.name(name) for name in node.names)
+        where = ""
+        if node.condition is not None:
+            where = rf" \;\text{{where}}\; {self.at(node.condition, Precedence.IMPLIES)}"
+        body = self.at(node.body, Precedence.CLAUSE)
+        return rf"\text{{there is a {node.kind} }} {names}{where} \;\text{{with}}\; {body}"
 
 
 def _prefix(node: Expression) -> bool:

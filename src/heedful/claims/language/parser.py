@@ -36,9 +36,11 @@ from heedful.claims.language.tree import (
     Call,
     Compare,
     Entry,
+    Exists,
     Expression,
     Field,
     ForAll,
+    Limit,
     Logic,
     Name,
     Number,
@@ -56,8 +58,15 @@ _SUMS_AND_PRODUCTS = {
     "*": Precedence.PRODUCT,
     "/": Precedence.PRODUCT,
 }
-RELATIONS = ("<", "<=", ">", ">=", "=", "!=", "~")
-Relation = Literal["<", "<=", ">", ">=", "=", "!=", "~"]
+RELATIONS = ("<", "<=", ">", ">=", "=", "!=", "~", ">>", "<<")
+Relation = Literal["<", "<=", ">", ">=", "=", "!=", "~", ">>"]
+WITNESSES = {
+    **{word: word for word in ("matrix", "rotation", "vector", "number", "position")},
+    **{"positions": "position", "index": "position", "key": "position", "keys": "position"},
+    **{"matrices": "matrix", "vectors": "vector", "numbers": "number", "query": "vector"},
+    "queries": "vector",
+}
+"""What may be said to exist, and the kind that each word means."""
 _LOGIC = {"and": Precedence.AND, "or": Precedence.OR, "implies": Precedence.IMPLIES}
 _ORDERINGS = ("<", "<=", ">", ">=", "=")
 _AFTER_A_LIST = (",", ";", ")", "}", ":", "for", "forall", "given", "where", "and")
@@ -193,6 +202,8 @@ class Parser(TokenReader):
         """Read a statement or a value with its clauses; leave `given` unless it may be taken."""
         if self.token.says("for", "forall"):
             return self.for_all_first(given=given)
+        if self.token.says("exists"):
+            return self.existence(given=given)
         left = self.expression(Precedence.IMPLIES)
         while True:
             if self.token.says("for", "forall"):
@@ -215,6 +226,41 @@ class Parser(TokenReader):
                 expected="`for all` was expected",
             )
         return token
+
+    def existence(self, *, given: bool) -> Expression:
+        """Read `there is a matrix R with statement`, `there are positions s != t < T with …`."""
+        token = self.advance()
+        kind = "position"
+        named = self.token.kind == "name" and self.ahead(1).kind == "name"
+        if named and self.token.text in WITNESSES:
+            kind = WITNESSES[self.advance().text]
+        clause = self.clause()
+        if not self.accept("with", ":"):
+            self.fail(
+                f"found {self.describe(self.token)} after what there is",
+                self.token.column,
+                expected="`with` was expected: there is a matrix R with …",
+            )
+        self.descend()
+        body = self.statement(given=given)
+        self.nesting -= 1
+        self.need_statement(body, token.column, "what is said of it")
+        used = mentions(body)
+        names = [
+            *clause.indices,
+            *(
+                name.text
+                for name in clause.further
+                if name.text not in clause.indices
+                and looks_like_an_index(name.text)
+                and name.text in used
+                and name.text not in self.names
+            ),
+        ]
+        condition = self.conjunction(clause.conditions) if clause.conditions else None
+        return self.build(
+            Exists(kind, tuple(dict.fromkeys(names)), condition, body, position=self.at(token))
+        )
 
     def for_all_first(self, *, given: bool) -> Expression:
         """Read `for all i: statement`."""
@@ -416,6 +462,10 @@ class Parser(TokenReader):
         """Go on with a relation or a logical word, or return None."""
         token = self.token
         level = _LOGIC.get(token.text) if token.kind in ("word", "symbol") else None
+        if token.says("->"):  # between statements it is `implies`, between values a limit
+            if not self.is_statement(left):
+                return self.limit(left) if least <= Precedence.RELATION else None
+            level = Precedence.IMPLIES
         if level is not None:
             return self.logic(left, level) if level >= least else None
         if least > Precedence.RELATION:
@@ -436,14 +486,44 @@ class Parser(TokenReader):
     def logic(self, left: Expression, level: Precedence) -> Expression:
         """Read the right side of and, or, implies."""
         token = self.advance()
+        word = "implies" if token.text == "->" else token.text
         # `implies` groups to the right, the others to the left.
-        right = self.expression(level if token.text == "implies" else Precedence(level + 1))
-        arrow = token.kind == "symbol" and token.text == "implies"
+        right = self.expression(level if word == "implies" else Precedence(level + 1))
+        arrow = token.kind == "symbol" and word == "implies"
         hint = "=> means implies; for greater or equal write >=" if arrow else ""
         for side, name in ((left, "left"), (right, "right")):
-            self.need_statement(side, token.column, f"the {name} side of {token.text}", hint)
-        operator = cast(Literal["and", "or", "implies"], token.text)
+            self.need_statement(side, token.column, f"the {name} side of {word}", hint)
+        operator = cast(Literal["and", "or", "implies"], word)
         return self.build(Logic(operator, left, right, position=self.at(token)))
+
+    def limit(self, left: Expression) -> Expression:
+        """Read `-> value`, and `as symbol -> infinity` if it is said what moves."""
+        token = self.advance()
+        right = self.expression(Precedence.SUM)
+        self.need_value(left, token.column, "the left side of ->")
+        self.need_value(right, token.column, "the limit")
+        symbol, target = "", "infinity"
+        if self.accept("as"):
+            moving = self.advance()
+            if moving.kind != "name" or not self.accept("->"):
+                self.fail(
+                    "what moves is not said",
+                    moving.column,
+                    expected="a symbol and where it goes were expected: as beta -> infinity",
+                )
+            end = self.expression(Precedence.SUM)
+            symbol = moving.text
+            if end == Number(Fraction(0)):
+                target = "0"
+            elif end not in (Name("infinity"), Name("inf")):
+                self.fail(
+                    f"{symbol} goes neither to infinity nor to 0",
+                    end.column,
+                    expected=f"`as {symbol} -> infinity` or `as {symbol} -> 0` was expected",
+                    hint="write the symbol as a distance from where it goes",
+                )
+        where = cast(Literal["infinity", "0"], target)
+        return self.build(Limit(left, right, symbol, where, position=self.at(token)))
 
     def relation(self, left: Expression) -> Expression:
         """Read a relation, or a chain of them that share their middle terms."""
@@ -498,6 +578,8 @@ class Parser(TokenReader):
         self, left: Expression, link: Token, right: Expression, within: Expression | None
     ) -> Expression:
         """Build one link of a chain; a tolerance turns = into ≈, and is for ≈ alone."""
+        if link.text == "<<":
+            return self.build(Compare(">>", right, left, position=self.at(link)))
         operator = cast(Relation, link.text)
         if within is not None and operator in ("=", "~"):
             return self.build(Compare("~", left, right, within, position=self.at(link)))

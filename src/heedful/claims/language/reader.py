@@ -17,9 +17,11 @@ from heedful.claims.language.tokens import Token, tokenize
 from heedful.claims.language.tree import (
     Call,
     Compare,
+    Exists,
     Expression,
     Field,
     ForAll,
+    Limit,
     Logic,
     Position,
     Unary,
@@ -227,7 +229,7 @@ class TokenReader:
             return function is not None and function.kind == "predicate"
         if isinstance(node, Unary):
             return node.operator == "not"
-        return isinstance(node, Compare | Logic | ForAll)
+        return isinstance(node, Compare | Logic | ForAll | Limit | Exists)
 
     def need_value(self, node: Expression, column: int, place: str) -> None:
         """Refuse a statement where a value belongs."""

@@ -15,6 +15,7 @@ from heedful.claims.language.tokens import subscripts
 from heedful.claims.language.tree import (
     Call,
     Entry,
+    Exists,
     Expression,
     ForAll,
     Name,
@@ -124,6 +125,9 @@ def _rename_bound(node: Expression, index: str, fresh: str) -> Expression:
     if isinstance(renamed, ForAll):
         indices = tuple(fresh if one == index else one for one in renamed.indices)
         return dataclasses.replace(renamed, indices=indices)
+    if isinstance(renamed, Exists):
+        names = tuple(fresh if one == index else one for one in renamed.names)
+        return dataclasses.replace(renamed, names=names)
     return renamed
 
 

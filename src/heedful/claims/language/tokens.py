@@ -42,30 +42,40 @@ LARGEST_EXPONENT = 400
 WORDS = frozenset(
     {"and", "or", "not", "implies", "given", "that", "within", "in", "where"}
     | {"for", "all", "every", "each", "forall"}
+    | {"as", "exists", "with"}
 )
+_PHRASES = (
+    (
+        re.compile(r"there\s+(?:is|are|exists?)(?:\s+(?:an?|some|two)(?=\s))?(?![A-Za-z0-9_])"),
+        "exists",
+    ),
+    (re.compile(r"tends?\s+to(?![A-Za-z0-9_])"), "->"),
+    (re.compile(r"such\s+that(?![A-Za-z0-9_])"), "with"),
+)
+"""Several words that are one token."""
 
 _SYMBOLS = {
     "+": "+ ＋", "-": "- − – —", "*": "* · ⋅ ∙ • ×", "/": "/ ÷ ∕", "^": "^ **",
     "<=": "<= ≤ ⩽ ≦", ">=": ">= ≥ ⩾ ≧", "<": "<", ">": ">", "=": "= ==", "!=": "!= ≠",
     "~": "~ ~= ≈ ≃ ≅", "(": "(", ")": ")", "[": "[", "]": "]", "{": "{", "}": "}",
     ",": ",", ":": ":", "'": "' ′ ’ ᵀ ⊤", "|": "|", "‖": "‖ ∥", "√": "√",
-    "⊥": "⊥ ⟂", "in": "∈", "forall": "∀", "implies": "=> ⟹ ⇒ →", "and": "∧", "or": "∨", "not": "¬",
+    "⊥": "⊥ ⟂", "in": "∈", "forall": "∀", "exists": "∃", "implies": "=> ⟹ ⇒",
+    "->": "-> →", ">>": ">> ≫", "<<": "<< ≪", "and": "∧", "or": "∨", "not": "¬",
 }  # fmt: skip
 _SAME = {written: symbol for symbol, several in _SYMBOLS.items() for written in several.split()}
 
 _RATIO = "write how many times larger, as in alpha_j >= 100 * alpha_i"
 _WAYS_OUT = {
     "=<": "write <=", "<>": "write !=", "=!": "write !=", "!==": "write !=", "=/=": "write !=",
-    "===": "write =", ":=": "write =", "≡": "write =", "=~": "write ~ or ≈", "->": "write implies",
+    "===": "write =", ":=": "write =", "≡": "write =", "=~": "write ~ or ≈",
     "<=>": "write two statements joined by `and`", "⟺": "write two statements joined by `and`",
-    "≫": _RATIO, "≪": _RATIO, ">>": _RATIO, "<<": _RATIO, "∝": _RATIO,
+    "∝": _RATIO,
     "&&": "write and", "&": "write and", "!": "write `not`, or prod for a factorial",
     "//": "write floor(a / b)", "%": "write a fraction: 0.1 for ten in a hundred",
     "@": "write a space or * for a product", "⊗": "write outer(x, y)", "⊙": "write hadamard(x, y)",
     "∘": "write hadamard(x, y)", "…": "write every term",
     "...": "write every term, or sum(x_i, i)", "..": "write a range as i in [1, 9]",
     "±": "write a range as x in [a, b], or ≈ … within …",
-    "∃": "only `for all`",
 }  # fmt: skip
 FRACTIONS = {
     character: tuple(unicodedata.normalize("NFKC", character).split("⁄"))
@@ -83,8 +93,8 @@ _FOREIGN = {
     **dict.fromkeys(("if", "iff", "then", "else"), "write `A implies B`, or `B given that A`"),
     **dict.fromkeys(("True", "False", "true", "false", "None"), "write a relation, such as x = 1"),
     **dict.fromkeys(("is", "equals"), "write = or ≈"),
-    **dict.fromkeys(("exists", "some"), "only `for all` can be said of an index"),
-    "such": "write `for all i where …`",
+    "some": "write `there is an i with …`",
+    "such": "write `for all i where …`, or `there is an i such that …`",
     "mod": "write x - n * floor(x / n)",
 }
 _BIG_WORD = re.compile(rf"({'|'.join(BIG)})(?=_|[{''.join(SUBSCRIPTS)}])")
@@ -253,6 +263,10 @@ class _Scanner:
 
     def word(self) -> tuple[TokenKind, str]:
         start = self.at
+        for phrase, token in _PHRASES:
+            if found := phrase.match(self.text, self.at):
+                self.at = found.end()
+                return ("symbol" if token == "->" else "word"), token
         name = self.segment()
         while self.peek() == "_" or (self.peek() and self.peek() in SUBSCRIPTS):
             name += "_" + self.subscript()

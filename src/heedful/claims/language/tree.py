@@ -1,4 +1,4 @@
-"""The tree a formula becomes: nine kinds of node, and nothing that can run.
+"""The tree a formula becomes: eleven kinds of node, and nothing that can run.
 
 Nodes are immutable and compare by content, so a repair can replace a part of a formula and
 two formulas can be told apart. Each knows where it was written: the field of the claim and
@@ -130,7 +130,7 @@ class Call(Node):
 class Compare(Node):
     """A relation; `within` is the tolerance of ≈, when one was written."""
 
-    operator: Literal["<", "<=", ">", ">=", "=", "!=", "~"]
+    operator: Literal["<", "<=", ">", ">=", "=", "!=", "~", ">>"]
     left: Expression
     right: Expression
     within: Expression | None = None
@@ -154,7 +154,32 @@ class ForAll(Node):
     body: Expression
 
 
-Expression: TypeAlias = Number | Name | Entry | Unary | Binary | Call | Compare | Logic | ForAll
+@dataclass(frozen=True, slots=True)
+class Limit(Node):
+    """A value that comes as close as one likes to another: `alpha_a -> 1 as beta -> infinity`."""
+
+    left: Expression
+    right: Expression
+    symbol: str = ""
+    """What moves; nothing: the one large or small symbol of the claim."""
+    target: Literal["infinity", "0"] = "infinity"
+    """Where it moves; to 0 from above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Node):
+    """A statement for at least one value of some names: `there is a matrix R with …`."""
+
+    kind: str
+    """matrix, rotation, vector or number; "position" for indices."""
+    names: tuple[str, ...]
+    condition: Expression | None
+    body: Expression
+
+
+Expression: TypeAlias = (
+    Number | Name | Entry | Unary | Binary | Call | Compare | Logic | ForAll | Limit | Exists
+)
 
 
 class Precedence(IntEnum):
@@ -185,13 +210,13 @@ def children(node: Expression) -> tuple[Expression, ...]:
             return (base, *indices)
         case Unary(_, operand):
             return (operand,)
-        case Binary(_, left, right) | Logic(_, left, right):
+        case Binary(_, left, right) | Logic(_, left, right) | Limit(left, right):
             return (left, right)
         case Call(_, arguments, given):
             return arguments if given is None else (*arguments, given)
         case Compare(_, left, right, within):
             return (left, right) if within is None else (left, right, within)
-        case ForAll(_, condition, body):
+        case ForAll(_, condition, body) | Exists(_, _, condition, body):
             return (body,) if condition is None else (condition, body)
 
 
@@ -205,7 +230,7 @@ def with_children(node: Expression, parts: Iterable[Expression]) -> Expression:
             return dataclasses.replace(node, base=new[0], indices=new[1:])
         case Unary():
             return dataclasses.replace(node, operand=new[0])
-        case Binary() | Logic():
+        case Binary() | Logic() | Limit():
             return dataclasses.replace(node, left=new[0], right=new[1])
         case Compare():
             within = new[2] if len(new) > 2 else None
@@ -213,7 +238,7 @@ def with_children(node: Expression, parts: Iterable[Expression]) -> Expression:
         case Call():
             given = None if node.given is None else new[-1]
             return dataclasses.replace(node, arguments=new[: len(node.arguments)], given=given)
-        case ForAll():
+        case ForAll() | Exists():
             condition = None if node.condition is None else new[0]
             return dataclasses.replace(node, condition=condition, body=new[-1])
 
@@ -281,6 +306,8 @@ def bound_names(node: Expression) -> tuple[str, ...]:
     """
     if isinstance(node, ForAll):
         return node.indices
+    if isinstance(node, Exists):
+        return node.names
     if not isinstance(node, Call) or len(node.arguments) != 2:
         return ()
     function = FUNCTIONS.get(node.function)
