@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, fields, is_dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +32,19 @@ class Record:
     def to_json(self, indent: int | None = 2) -> str:
         """Return the record as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    def figure(self) -> Any:
+        """Return the record as a Matplotlib figure, where there is one for its kind."""
+        return _views().figure_of(self)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the tables of the report and the page."""
+        return str(_views().shown(self)._repr_html_())
+
+
+def _views() -> Any:
+    # Records are below everything; how they look is decided at the top, and loaded when asked for.
+    return import_module("heedful.views.blocks")
 
 
 def plain(value: Any) -> Any:

@@ -35,6 +35,7 @@ from heedful.attention.operation import Reading
 from heedful.errors import InputError
 from heedful.positions import SCHEMES, positions_study
 from heedful.records import Record
+from heedful.stats import Estimate
 from heedful.studies.conclusions import Conclusion
 from heedful.views import blocks as views
 from heedful.views.attention import (
@@ -259,3 +260,25 @@ def test_a_table_has_one_rule_and_no_frame(capsys) -> None:
         "after",
         "",
     ]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_notebook_shows_every_record_as_its_view(name) -> None:
+    record = VIEWS[name][0]()
+    assert record._repr_html_() == view(record)._repr_html_()
+
+
+def test_a_record_without_a_view_shows_its_fields() -> None:
+    page = Estimate(value=1.5, low=1.0, high=2.0, count=3)._repr_html_()
+    assert "Estimate" in page
+    assert "1.5" in page
+
+
+def test_figures_are_a_method_away() -> None:
+    assert attend([6.0, 6.0, 0.0], np.eye(3)).figure().axes
+    assert attend(np.eye(3), np.eye(3)).figure().axes
+    for target in views.FIGURES.values():
+        module, function = target.split(":")
+        assert callable(getattr(import_module(f"heedful.views.{module}"), function))
+    with pytest.raises(InputError, match="there is none"):
+        Estimate(value=1.5, low=1.0, high=2.0, count=3).figure()

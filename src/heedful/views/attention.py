@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy.spatial import ConvexHull, QhullError
 from heedful.attention.design.queries import Certificate, Design
 from heedful.attention.design.vertices import Copyable
 from heedful.attention.noise.robust import HeadsChoice, HeadsDesign
-from heedful.attention.operation import Reading
+from heedful.attention.operation import AttentionResult, Reading
 from heedful.views.blocks import Block, Text, facts, table
 from heedful.views.drawing import (
     BLUE,
@@ -43,14 +44,20 @@ def reading_blocks(record: Reading) -> Iterator[Block]:
         yield from _many_queries(record)
 
 
-def reading_figure(record: Reading) -> Figure:
+def result_blocks(record: AttentionResult) -> Iterator[Block]:
+    """Yield the same for what `attend` returned."""
+    parts = {one.name: getattr(record, one.name) for one in fields(record)}
+    yield from reading_blocks(Reading(**parts, mass_on=None, mass=None))
+
+
+def reading_figure(record: Reading | AttentionResult) -> Figure:
     """Draw the weights: bars for one query, a heat map for many."""
     weights = np.asarray(record.weights)
     with house_style():
         if weights.ndim == 1:
             figure = new_figure(7.2, 3.2)
             axes = figure.add_subplot()
-            inside = set(record.mass_on or range(len(weights)))
+            inside = set(getattr(record, "mass_on", None) or range(len(weights)))
             colours = [BLUE if key in inside else GREY for key in range(len(weights))]
             axes.bar(np.arange(len(weights)), weights, color=colours, width=0.8)
             axes.set(xlabel="key $i$", ylabel=r"$\alpha_i$", ylim=(0, 1))

@@ -7,10 +7,10 @@ that no table is written twice. All text in a block is plain: a renderer escapes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
 from importlib import import_module
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from heedful.errors import InputError
 from heedful.records import Record
@@ -210,6 +210,7 @@ def facts(title: str, *rows: tuple[str, Cell] | None) -> Table:
 
 
 VIEWS = {
+    "AttentionResult": "attention:result_blocks",
     "Reading": "attention:reading_blocks",
     "Design": "attention:design_blocks",
     "Copyable": "attention:copyable_blocks",
@@ -218,8 +219,11 @@ VIEWS = {
     "SequenceDesign": "sequence:sequence_blocks",
     "OrderStudy": "order:order_blocks",
     "PositionsStudy": "order:positions_blocks",
+    "LayerCheck": "order:layer_blocks",
+    "InterventionReport": "causal:intervention_blocks",
     "CheckReport": "claims:check_blocks",
     "Explanation": "claims:explanation_blocks",
+    "Verdict": "claims:verdict_blocks",
     "TranslationStudy": "translation:study_blocks",
     "Alignment": "translation:alignment_blocks",
     "KnowledgeStudy": "knowledge:knowledge_blocks",
@@ -235,13 +239,70 @@ VIEWS = {
     "LabRecord": "report:lab_blocks",
 }
 """Which function makes the blocks of a record, by the name of its class; loaded when needed."""
+FIGURES = {
+    "AttentionResult": "attention:reading_figure",
+    "Reading": "attention:reading_figure",
+    "Design": "attention:design_figure",
+    "Copyable": "attention:copyable_figure",
+    "HeadsDesign": "attention:robust_heads_figure",
+    "NoiseStudy": "noise:noise_figure",
+    "SequenceDesign": "sequence:sequence_figure",
+    "OrderStudy": "order:order_figure",
+    "PositionsStudy": "order:positions_figure",
+    "Verdict": "claims:verdict_figure",
+    "Alignment": "translation:alignment_figure",
+    "TranslationStudy": "translation:sizes_figure",
+    "KnowledgeStudy": "knowledge:labels_figure",
+    "HeadsStudy": "heads:heads_map",
+    "Inspection": "data:inspection_figure",
+}
+"""Which function draws a record; loaded when needed."""
 
 
 def view(record: Record) -> View:
     """Return a record as a notebook shows it and `print` writes it."""
+    blocks = _known(record, VIEWS)
+    if blocks is None:
+        raise InputError("record", f"there is no view of a {type(record).__name__}")
+    return View(tuple(blocks(record)))
+
+
+def shown(record: Record) -> View:
+    """Return any record as a notebook shows it: its view, or else its fields."""
+    if _known(record, VIEWS) is not None:
+        return view(record)
+    rows = ((one.name, _short(getattr(record, one.name))) for one in fields(record))
+    return View((facts(type(record).__name__, *rows),))
+
+
+def figure_of(record: Record) -> Any:
+    """Return a record as a Matplotlib figure."""
+    draw = _known(record, FIGURES)
+    drawn = None if draw is None else draw(record)
+    if drawn is None:
+        raise InputError("figure", f"there is none of this {type(record).__name__}")
+    return drawn
+
+
+def _known(record: Record, registry: dict[str, str]) -> Callable[[Record], Any] | None:
     for kind in type(record).__mro__:
-        if kind.__name__ in VIEWS:
-            module, function = VIEWS[kind.__name__].split(":")
-            blocks = getattr(import_module(f"heedful.views.{module}"), function)
-            return View(tuple(blocks(record)))
-    raise InputError("record", f"there is no view of a {type(record).__name__}")
+        if kind.__name__ in registry:
+            module, function = registry[kind.__name__].split(":")
+            found: Callable[[Record], Any] = getattr(
+                import_module(f"heedful.views.{module}"), function
+            )
+            return found
+    return None
+
+
+LONGEST_FIELD = 200
+"""Characters of a field that a notebook shows of a record without a view."""
+
+
+def _short(value: object) -> str:
+    if isinstance(value, Record):
+        return type(value).__name__
+    if hasattr(value, "shape") and getattr(value, "ndim", 0) > 1:
+        return f"{type(value).__name__} of shape {tuple(value.shape)}"
+    text = "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= LONGEST_FIELD else text[: LONGEST_FIELD - 1] + "…"

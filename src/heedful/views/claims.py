@@ -117,7 +117,12 @@ def explanation_blocks(record: Explanation) -> Iterator[Block]:
     yield from _line("read as", claim.reading)
     yield from _line("our number", claim.number)
     yield Text("")
-    kind = f" ({KIND_WORDS[verdict.kind]})" if claim.number or claim.reading else ""
+    yield from verdict_blocks(verdict)
+
+
+def verdict_blocks(verdict: Verdict) -> Iterator[Block]:
+    """Yield a verdict with its reasons, its counterexample and its repair."""
+    kind = f" ({KIND_WORDS[verdict.kind]})" if verdict.number or verdict.reading else ""
     yield Text(("verdict: ", Span(verdict.verdict, TONES[verdict.verdict]), kind))
     if verdict.answer is not None:
         yield from _line("answer", answer_text(verdict))
