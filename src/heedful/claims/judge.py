@@ -26,6 +26,7 @@ from heedful.claims import statistics
 from heedful.claims.algebra import prove_identity
 from heedful.claims.compile import CompiledClaim, compile_claim, equations_only
 from heedful.claims.definedness import always_defined
+from heedful.claims.existence import decide_existence, has_existence
 from heedful.claims.language.tree import Call, Compare, walk
 from heedful.claims.letters import assignments
 from heedful.claims.limits import decide_limit, has_limit
@@ -95,13 +96,16 @@ def judge_claim(
             word, evidence, answer = find_margin(compiled, _judge_proposal, deadline)
         elif compiled.claim.find is not None:
             word, evidence, answer = find_number(compiled, _judge_proposal, deadline)
+        elif has_existence(compiled):
+            word, evidence, counterexample = decide_existence(compiled, deadline)
         elif has_limit(compiled):
             word, evidence, counterexample = decide_limit(compiled, deadline, _decide)
         else:
             word, evidence, counterexample = _decide(compiled, deadline)
     except FormulaError as error:
         raise _named(error, claim) from None
-    refuted = word == "refuted" and repair and answer is None and not has_limit(compiled)
+    refuted = word == "refuted" and repair and answer is None and counterexample is not None
+    refuted = refuted and not has_limit(compiled)
     return Verdict(
         sheet=sheet,
         id=claim.id,
