@@ -25,7 +25,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from heedful.data.corpus import Pairs
 from heedful.data.readers import read_corpora
-from heedful.data.splits import References, overlap, references
+from heedful.data.splits import References, one_word_away, overlap, references
 from heedful.data.text_files import ReadOptions
 from heedful.machine import examine
 from heedful.studies.text_training import CorpusParts, TextData, read_parts
@@ -155,6 +155,7 @@ def measure(run: Path, corpus: Sequence[Path], beam: int, penalty: float) -> dic
             "with_several_references": wanted.with_several,
             "sentences_shared_with_training": shared.sources,
             "alike_but_for_case_and_punctuation": shared.alike,
+            "one_word_away_from_training": one_word_away(parts.train.sides[0], wanted.sources),
         },
         "training_pairs": len(parts.train),
     }

@@ -190,7 +190,7 @@ def write(page: Path) -> tuple[bool, list[str]]:
 
 def main() -> int:
     """Check or write the pages named, or all of them."""
-    parser = argparse.ArgumentParser(description="Run every command shown in the documentation.")
+    parser = argparse.ArgumentParser(description="Run the `console` sessions of the pages.")
     mode = parser.add_mutually_exclusive_group(required=True)
     mode.add_argument("--check", action="store_true", help="compare, change nothing")
     mode.add_argument("--write", action="store_true", help="put the real output into the pages")

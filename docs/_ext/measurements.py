@@ -18,6 +18,9 @@ from sphinx.util.docutils import SphinxDirective
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 
+CORES = 2
+"""Of the machine of the stored figures, where a result does not say."""
+
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return objects as a Markdown table; the columns are all their names, in order."""
@@ -57,6 +60,34 @@ def sections(result: dict[str, Any]) -> Iterator[str]:
         )
 
 
+def load_of(result: dict[str, Any]) -> tuple[float, int] | None:
+    """Return the highest load that a result was taken at, and the cores; None where unknown."""
+    places = [result, *(part for part in result.values() if isinstance(part, dict))]
+    loads = [
+        float(part[name])
+        for part in places
+        for name in ("load", "load_before")
+        if isinstance(part.get(name), int | float)
+    ]
+    machine = result.get("machine")
+    cores = machine.get("cores", CORES) if isinstance(machine, dict) else CORES
+    return (max(loads), int(cores)) if loads else None
+
+
+def under_load(result: dict[str, Any]) -> str:
+    """Say that other programs ran beside a measurement, or that nobody knows; empty if quiet."""
+    known = load_of(result)
+    if known is None:
+        return "The load of the machine was not recorded: take the times with care."
+    load, cores = known
+    if load <= cores:
+        return ""
+    return (
+        f"Taken under load ({load:.1f} on {cores} cores): other programs ran beside it. The times "
+        "are too long, and ratios of times are less sure than they look."
+    )
+
+
 class Measurements(SphinxDirective):
     """One section of tables for each stored result."""
 
@@ -69,6 +100,8 @@ class Measurements(SphinxDirective):
             result = result if isinstance(result, dict) else {"results": result}
             title = str(result.get("question", path.stem.replace("_", " ")))
             found.append(nodes.rubric(title, title))
+            mark = under_load(result)
+            found += self.parse_text_to_nodes(f"**{mark}**") if mark else []
             found += self.parse_text_to_nodes("\n".join(sections(result)))
         return found or self.parse_text_to_nodes("No figures are stored yet: run `make bench`.")
 
