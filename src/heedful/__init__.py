@@ -7,6 +7,7 @@
     h.noise(["0+1"], n=10, noisy={0: 0.5})      what noisy keys do to it
     h.claim("alpha_a >= 0.9", query="6 k_a", keys="orthonormal", where={"n": 10})
     h.check("answers/")                         every claim of a folder, judged
+    h.check_layer(my_attention, "attention")    a layer of your own, with the mistake in words
     h.load("runs/mine/model")                   a decoder with its tokenizer
     h.train({...}, "runs/mine")                 a training, resumed if it is there
     h.translate("runs/mine", "Où est la gare ?")
@@ -37,7 +38,9 @@ _HOMES = {
         "ask", "attend", "check", "claim", "design", "load", "noise", "study", "train",
         "translate",
     ),
-    "heedful.attention": ("AttentionResult", "Certificate", "Design", "NoiseStudy"),
+    "heedful.attention": (
+        "AttentionResult", "Certificate", "Design", "LayerCheck", "NoiseStudy", "check_layer",
+    ),
     "heedful.claims": ("CheckReport", "Claim", "Counterexample", "Repair", "Verdict"),
     "heedful.errors": ("HeedfulError",),
     "heedful.records": ("Record",),
@@ -52,6 +55,7 @@ __all__ = [
     "Counterexample",
     "Design",
     "HeedfulError",
+    "LayerCheck",
     "NoiseStudy",
     "Record",
     "Repair",
@@ -59,6 +63,7 @@ __all__ = [
     "ask",
     "attend",
     "check",
+    "check_layer",
     "claim",
     "design",
     "load",

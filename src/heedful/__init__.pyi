@@ -11,7 +11,9 @@ from heedful.api import translate as translate
 from heedful.attention import AttentionResult as AttentionResult
 from heedful.attention import Certificate as Certificate
 from heedful.attention import Design as Design
+from heedful.attention import LayerCheck as LayerCheck
 from heedful.attention import NoiseStudy as NoiseStudy
+from heedful.attention import check_layer as check_layer
 from heedful.claims import CheckReport as CheckReport
 from heedful.claims import Claim as Claim
 from heedful.claims import Counterexample as Counterexample

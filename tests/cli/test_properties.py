@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 
@@ -56,3 +58,22 @@ def test_bad_input(refused, tmp_path, monkeypatch, words, said) -> None:
     monkeypatch.chdir(tmp_path)
     assert said in refused("properties", *words, "--figure", "x.svg").err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_verb_runs_a_file_only_when_asked(heed, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import numpy as np\n"
+        "def causal_attention(q, k, v):\n"
+        "    s = q @ k.T / q.shape[-1] ** 0.5\n"
+        "    s = np.where(np.triu(np.ones_like(s)), s, -np.inf)\n"
+        "    w = np.exp(s - s.max(-1, keepdims=True))\n"
+        "    return w / w.sum(-1, keepdims=True) @ v\n",
+        "utf-8",
+    )
+    shown = heed("properties", "--layer", f"{file}:causal_attention")
+    assert shown.code == 1
+    assert "running the code" in shown.err
+    assert "turned round" in shown.out
+    assert heed("properties", "--layer", f"{file}:other").code == 2
+    assert heed("properties", "--layer", "nothere.py:f").code == 2

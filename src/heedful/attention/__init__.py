@@ -33,6 +33,7 @@ from heedful.attention.keys import (
     sphere,
     standard_keys,
 )
+from heedful.attention.layer_check import LayerCheck, check_layer
 from heedful.attention.noise.distribution import (
     ExactNoise,
     NoiseStudy,
@@ -65,6 +66,7 @@ __all__ = [
     "GaussianKeys",
     "HeadsChoice",
     "HeadsDesign",
+    "LayerCheck",
     "NoiseStudy",
     "Reading",
     "SampledNoise",
@@ -73,6 +75,7 @@ __all__ = [
     "StandardKeys",
     "attend",
     "causal",
+    "check_layer",
     "circle",
     "conjugation_equivariance",
     "copyable",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
     from heedful.attention.equivariance import Equivariance
     from heedful.views.order import OrderFinding
 
+Kind = Literal[
+    "softmax", "mask", "positions", "attention", "causal_attention", "multi_head", "block"
+]
+"""As in `heedful.attention.layer_check`, which help must not import."""
 LawName = Literal["equivariance", "invariance", "feature", "conjugation"]
 
 TRIED_BY_DEFAULT: tuple[LawName, ...] = ("equivariance", "invariance", "feature")
@@ -22,7 +28,14 @@ TRIED_BY_DEFAULT: tuple[LawName, ...] = ("equivariance", "invariance", "feature"
 def properties(
     *,
     layer: Annotated[
-        str | None, Parameter(help='One layer by its name, such as "self-attention".')
+        str | None,
+        Parameter(
+            help='One layer by its name, such as "self-attention", or your own: file.py:name.'
+        ),
+    ] = None,
+    kind: Annotated[
+        Kind | None,
+        Parameter(help="What a function of your own should be. [default: as its name says]"),
     ] = None,
     all: Annotated[bool, Parameter(help="Every known layer (the default).")] = False,  # noqa: A002
     law: Annotated[LawName | None, Parameter(help="Only this law. [default: the first three]")] = (
@@ -41,9 +54,14 @@ def properties(
     conjugation, f(PAPᵀ) = P f(A) Pᵀ on square matrices. A law that holds was tried, not
     proved; a law that fails comes with the simplest case found.
 
+    A function of your own (file.py:name or module:name) is compared with the definition and with
+    the usual mistakes instead. This runs the code of that file. Exit code 1 when it is wrong.
+
     Examples:
 
         heed properties
+        heed properties --layer mine.py:causal_attention
+        heed properties --layer mine.py:forward --kind multi_head
         heed properties --layer "causal self-attention" --figure causal.svg
         heed properties --law invariance --json
     """
@@ -51,6 +69,8 @@ def properties(
     from heedful.views.order import OrderStudy, order_blocks, order_figure
 
     check_figure_path(figure)
+    if layer is not None and ":" in layer:
+        return _own_layer(layer, kind, seed, json=json)
     if layer is not None and all:
         raise InputError("--layer", "was given together with --all", expected="one of them")
     layers = standard_layers(width, seed)
@@ -69,6 +89,41 @@ def properties(
     show(record, order_blocks, json=json)
     draw(record, figure, order_figure)
     return 0
+
+
+def _own_layer(spelled: str, kind: Kind | None, seed: int, *, json: bool) -> int:
+    from heedful.attention import check_layer
+    from heedful.views.order import layer_blocks
+
+    print(f"heed: running the code of {spelled.rpartition(':')[0]}", file=sys.stderr)
+    record = check_layer(_loaded(spelled), kind, seed=seed)
+    show(record, layer_blocks, json=json)
+    return 0 if record.right else 1
+
+
+def _loaded(spelled: str) -> Callable[..., Any]:
+    """Return a function of a module or file, which is executed."""
+    import importlib
+    import importlib.util
+
+    place, _, name = spelled.rpartition(":")
+    try:
+        if place.endswith(".py"):
+            spec = importlib.util.spec_from_file_location("layer_of_yours", place)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+        else:
+            sys.path.insert(0, ".")
+            module = importlib.import_module(place)
+    except Exception as error:
+        raise InputError("--layer", f"{place} ends in {type(error).__name__}: {error}") from None
+    function = getattr(module, name, None)
+    if not callable(function):
+        known = ", ".join(k for k, v in vars(module).items() if callable(v) and k[0] != "_")
+        raise InputError("--layer", f"{place} has no function {name!r}", expected=f"one of {known}")
+    return function  # type: ignore[no-any-return]
 
 
 def _finding(

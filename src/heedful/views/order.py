@@ -12,6 +12,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from heedful.attention.equivariance import Equivariance
+from heedful.attention.layer_check import LayerCheck
 from heedful.positions import SCHEMES, PositionsStudy
 from heedful.records import Record
 from heedful.studies.conclusions import Conclusion, calculated
@@ -87,6 +88,20 @@ def order_blocks(record: OrderStudy) -> Iterator[Block]:
             assert found.finding is not None
             yield Text(f"{found.layer}: {sentence(found.finding.statement)}")
     yield Text("“holds” was tried on random inputs, not proved; “fails” is certain.")
+
+
+def layer_blocks(record: LayerCheck) -> Iterator[Block]:
+    """Yield what `heed properties --layer file.py:function` prints."""
+    grid = table(
+        f"{record.function} as {record.kind}", "property", "", "what was seen", left=(0, 1, 2)
+    )
+    for one in record.properties:
+        grid.row(one.name, Span("holds", "good") if one.holds else Span("fails", "bad"), one.reason)
+    yield grid
+    if record.diagnosis:
+        yield Text(sentence(record.diagnosis))
+    elif record.right:
+        yield Text("Nothing wrong was found. Agreement was tried on random inputs, not proved.")
 
 
 def order_figure(record: OrderStudy) -> Figure:
