@@ -52,7 +52,7 @@ REPAIRED = 4
 WHOLE = 50
 """Of every so many claims one is judged with the budgets that a user has."""
 PATIENCE = 20.0
-"""Seconds after which a claim is given up, judging and attack together."""
+"""Seconds of processor time after which a claim is given up, judging and attack together."""
 
 JUDGE = "heedful.claims."
 QUICK = {
@@ -258,8 +258,8 @@ def judged_line(
 
     rng = random.Random(f"{seed}/{place}/budget")
     repair, whole = rng.random() < 1 / REPAIRED, rng.random() < 1 / WHOLE
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    before = signal.signal(signal.SIGPROF, give_up)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     start = time.perf_counter()
     try:
         report = mistakes_of(
@@ -271,8 +271,8 @@ def judged_line(
         # A crash is no false statement, but it must be seen.
         report = Report(planted, "crashed", detail=f"{type(error).__name__}: {error}")
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
     line: dict[str, Any] = {
         "seed": seed,
         "place": place,

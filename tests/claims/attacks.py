@@ -219,8 +219,11 @@ def cases_of(
 def fails(claim: Claim, case: Case, letters: list[dict[str, int]]) -> Truth:
     """Return False or UNDEFINED if a claim is so for some choice of letters, else True or None."""
     worst: Truth = True
+    numbers, arrays = case
+    if len(letters) == 1 and letters[0] and _told_apart(claim) and numbers.get("n", 99) <= 5:
+        places = itertools.permutations(range(int(numbers["n"])), len(letters[0]))
+        letters = [dict(zip(letters[0], choice, strict=True)) for choice in places]
     for choice in letters:
-        numbers, arrays = case
         if isinstance(claim.keys, str) and not claim.sequence and choice:
             n = numbers.get("n", len(choice) if isinstance(claim.means, str) else math.inf)
             if n < len(choice):
@@ -230,6 +233,14 @@ def fails(claim: Claim, case: Case, letters: list[dict[str, int]]) -> Truth:
             return found
         worst = None if found is None else worst
     return worst
+
+
+def _told_apart(claim: Claim) -> bool:
+    """Tell whether a place may be named by its number, so that it matters which a letter names."""
+    texts = " ".join(map(str, (*claim.expect, claim.given, claim.query, *claim.heads)))
+    texts += " ".join(map(str, claim.let.values()))
+    named = r"_\d|\[\d|onehot|argmax|concat|stack|phi|\b[ij]\s*[<>=!]=?\s*\d"
+    return re.search(named, texts) is not None
 
 
 @dataclass(frozen=True)

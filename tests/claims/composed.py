@@ -237,7 +237,7 @@ def bounded_functions(rng: random.Random) -> Fact:
 
 @kernel
 def identities_of_numbers(rng: random.Random) -> Fact:
-    p = text_of(number(rng))
+    p = f"({text_of(number(rng))})"
     left, right = rng.choice(
         [
             (f"(u + {p})^2", f"u^2 + 2 * {p} u + {p}^2"),

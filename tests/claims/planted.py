@@ -133,6 +133,15 @@ def selected_members(rng: random.Random) -> tuple[Fields, bool]:
 
 
 @family
+def selected_at_one_point(rng: random.Random) -> tuple[Fields, bool]:
+    """The condition holds at r = ln t alone, which no number of a case ever is."""
+    t, n = rng.choice([2, 3, 5, 7]), rng.choice([2, 3])
+    level, holds = around(rng, share([t] + [0.0] * (n - 1)), (1e-4, 0.01, 0.1))
+    fields = {"keys": "orthonormal", "where": {"n": n, "r": "[0, 3]"}, "query": "exp(r) k_a"}
+    return claim_of(f"alpha_i >= {level} for all i where k_i^T q = {t}", **fields), holds
+
+
+@family
 def sum_over_selected(rng: random.Random) -> tuple[Fields, bool]:
     threshold, bound = rng.choice([1, 2, 4]), rng.choice([0.2, 0.6, 0.9, 0.97])
     low = rng.choice([0, threshold])

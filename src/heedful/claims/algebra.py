@@ -121,7 +121,10 @@ class _Prover:
                 return self._transposed(operand)
             case Binary("*", left, right):
                 self._check_product(left, right)
-                return self._product(self.form(left), self.form(right), node)
+                first, second = self.form(left), self.form(right)
+                if "scalar" in (self._kind(left), self._kind(right)):
+                    first, second = _scaled(first, second)
+                return self._product(first, second, node)
             case Binary("/", left, right):
                 inner, divisor = self.form(left), self.form(right)
                 if divisor.left or divisor.right:
@@ -257,6 +260,17 @@ class _Prover:
     def _say(self, step: str) -> None:
         if step not in self.steps:
             self.steps.append(step)
+
+
+def _scaled(first: Form, second: Form) -> tuple[Form, Form]:
+    """Write a multiple of a bare permutation P as P (r 1): a number is no matrix between two.
+
+    Otherwise exp(r P) would be taken for exp(r) P, although exp turns zeros into ones.
+    """
+    number, bare = (first, second) if second.core == ("1",) else (second, first)
+    if bare.core != ("1",) or number.core == ("1",):
+        return first, second
+    return Form((*bare.left, *bare.right), ("1",), ()), Form((), ("multiple", number.core), ())
 
 
 def _product_kind(left: str | None, right: str | None) -> str | None:

@@ -17,13 +17,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from flint import arb, fmpq
 
 from heedful.claims.values import Kind
+
+
+def written(value: float) -> Any:
+    """Return the ball of a number as it is written: 0.1 is 1/10, not the float64 next to it."""
+    number = decimal_of(float(value))
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+@lru_cache(maxsize=4096)  # the same few numbers come again in every case
+def decimal_of(value: float) -> Fraction:
+    """Return the shortest decimal that float64 reads as this number."""
+    return Fraction(repr(value))
 
 
 class NotEnclosed(Exception):  # noqa: N818 - it is an answer, not an error
@@ -43,7 +55,7 @@ class LetterRange(NamedTuple):
     @classmethod
     def of(cls, low: float, high: float | None) -> LetterRange:
         """Return the span between two numbers."""
-        return cls(arb(low), None if high is None else arb(high))
+        return cls(written(low), None if high is None else written(high))
 
 
 class Ball:
@@ -68,7 +80,7 @@ class Ball:
     @classmethod
     def between(cls, low: float, high: float) -> Ball:
         """Return the ball that covers [low, high]."""
-        return cls(arb(low).union(arb(high)))
+        return cls(written(low).union(written(high)))
 
     @classmethod
     def letter(cls, span: LetterRange) -> Ball:
@@ -309,7 +321,7 @@ def as_written(array: Any) -> Enclosure:
     """Return an array of a case with every entry as the decimal that is shown for it."""
 
     def exactly(x: float) -> Ball:
-        return _exactly(x) if x == round(x) else Ball.exact(Fraction(repr(x)))
+        return _exactly(x) if x == round(x) else Ball(written(x))
 
     array = np.asarray(array, dtype=float)
     if array.ndim == 1:

@@ -1038,10 +1038,15 @@ def _half(array: Any) -> Any:
 
 
 def _bfloat(array: Any) -> Any:
-    """Round to bfloat16 (8 bits of precision), to nearest, ties to even."""
-    bits = np.asarray(array).astype(np.float32).view(np.uint32)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
-    return rounded.view(np.float32).astype(float)
+    """Round to bfloat16 (8 bits of precision, exponents as in float32), ties to even.
+
+    In one step: by way of float32 a number just above a tie would first become the tie.
+    """
+    numbers = np.asarray(array, dtype=float)
+    exponents = np.maximum(np.frexp(numbers)[1] - 1, -126)
+    with np.errstate(all="ignore"):
+        rounded = np.ldexp(np.rint(np.ldexp(numbers, 7 - exponents)), exponents - 7)
+    return np.where(np.abs(rounded) >= 2.0**128, np.copysign(np.inf, numbers), rounded)
 
 
 _entrywise(
@@ -1243,11 +1248,38 @@ _define(
 
 
 def _copyable(evaluator: Evaluator, member: int) -> Truth:
-    certificates = [certify(rows, member) for rows in evaluator.name("k").array]
-    return Truth(
-        np.asarray([one.verdict == "outside" for one in certificates], dtype=bool),
-        np.asarray([-one.margin if one.margin else 1.0 for one in certificates]),
-    )
+    keys = evaluator.name("k").array
+    certificates = [certify(rows, member) for rows in keys]
+    gaps = []
+    for one, rows in zip(certificates, keys, strict=True):
+        # Inside up to rounding is not inside: the key may be a vertex by less than float64 can say.
+        sure = one.verdict == "outside" or _among(rows, member, one.members)
+        gaps.append(-one.margin if one.margin else 1.0 if sure else IN_DOUBT)
+    holds = [one.verdict == "outside" for one in certificates]
+    return Truth(np.asarray(holds, dtype=bool), np.asarray(gaps))
+
+
+IN_DOUBT = 1e-12
+"""The gap of a statement that fails in float64 and may hold in truth."""
+
+
+def _among(rows: Any, member: int, members: Any) -> bool:
+    """Tell whether a key is exactly a mean of some others, with weights of its own for each."""
+    exact = [[balls.decimal_of(float(x)) for x in rows[place]] for place in (*members, member)]
+    table = [list(column) for column in zip(*exact, strict=True)]
+    table.append([Fraction(1)] * len(exact))
+    found = 0
+    for place in range(len(members)):
+        pivot = next((r for r in range(found, len(table)) if table[r][place]), None)
+        if pivot is None:
+            return False
+        table[found], table[pivot] = table[pivot], table[found]
+        table[found] = [x / table[found][place] for x in table[found]]
+        for r, row in enumerate(table):
+            if r != found and row[place]:
+                table[r] = [x - row[place] * y for x, y in zip(row, table[found], strict=True)]
+        found += 1
+    return all(row[-1] == 0 for row in table[found:]) and all(row[-1] >= 0 for row in table[:found])
 
 
 for _written, _says in (

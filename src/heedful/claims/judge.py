@@ -37,6 +37,7 @@ from heedful.claims.proofs import (
     closed_form,
     decided_on_ranges,
     disproved_from,
+    exact_answer,
     exact_truth,
     prove_uniqueness,
     proved_from,
@@ -51,6 +52,7 @@ from heedful.claims.search import (
     Survey,
     all_cases,
     beyond_floats,
+    fading,
     fails_for_good,
     holds_throughout,
     inexact,
@@ -76,8 +78,11 @@ MOST_NARROW = 40
 """Cases that hold narrowly and are settled in exact arithmetic, one by one."""
 NOISY_SCALES = (1e3, 1e4, 1e5)
 """Where a claim about noise and a large scale is looked at."""
+NOISY_FARTHEST = (1e12, 1e40)
+"""Where it is looked at whether a failure has ended."""
 
 
+@np.errstate(all="ignore")  # what is not finite is looked at where it arises, value by value
 def judge_claim(
     claim: Claim, *, sheet: str = "", seconds: float | None = None, repair: bool = True
 ) -> Verdict:
@@ -214,7 +219,8 @@ def _well_formed(compiled: CompiledClaim) -> bool:
     """Algebra sees no sizes: evaluate one case, so that shapes that do not fit are refused."""
     cases = list(all_cases(compiled, np.random.default_rng(compiled.claim.seed)))
     telling = [case for case in cases if len({*case.scalars.values()}) == len(case.scalars)]
-    return outcome_of(compiled, (telling or cases)[0]).holds is not False
+    tried = (telling or cases)[:: max(1, len(telling or cases) - 1)]  # the smallest and the largest
+    return all(outcome_of(compiled, case).holds is not False for case in tried)
 
 
 def _refuted(compiled: CompiledClaim, survey: Survey) -> Decision:
@@ -330,8 +336,10 @@ def _leans_on_rounding(compiled: CompiledClaim, survey: Survey) -> bool:
 
     Random arrays hardly ever make two sides equal that are not; a large scale always does.
     """
-    equations = any(
-        isinstance(node, Compare) and node.operator == "=" for node in walk(compiled.statement)
+    operators = {n.operator for n in walk(compiled.statement) if isinstance(n, Compare)}
+    equations = "=" in operators or (
+        bool(operators & {"<", ">", "!="})
+        and any(exact_answer(compiled, x) == "too close" for x in survey.close[:MOST_NARROW])
     )
     exact = compiled.large or not (
         compiled.claim.keys in ("unit", "any")
@@ -518,11 +526,17 @@ def _all_listed(compiled: CompiledClaim) -> bool:
 def _fails_at_every_scale(
     compiled: CompiledClaim, case: Case, first: statistics.NoiseEstimate
 ) -> bool:
+    gaps = [first.gap]
     for scale in NOISY_SCALES[1:]:
         estimate = statistics.estimate(compiled, _at_the_end(compiled, case, scale))
         if estimate.holds or estimate.gap < 0.95 * first.gap - estimate.error - first.error:
             return False
-    return True
+        gaps.append(estimate.gap)
+    # All scales see the same draws, so that a slow change shows however few they are.
+    if fading(gaps):
+        return False
+    far = (_at_the_end(compiled, case, scale) for scale in NOISY_FARTHEST)
+    return not any(statistics.estimate(compiled, at).holds for at in far)
 
 
 def _fading(compiled: CompiledClaim, estimate: statistics.NoiseEstimate) -> Decision:

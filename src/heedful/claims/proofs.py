@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache, reduce
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from flint import arb, ctx
 
 from heedful.claims.balls import (
@@ -22,11 +24,14 @@ from heedful.claims.balls import (
     NoValue,
     add,
     as_written,
+    decimal_of,
+    each,
     identity,
     multiply,
     number,
     scalar,
     transpose,
+    written,
 )
 from heedful.claims.compile import CompiledClaim
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
@@ -44,7 +49,7 @@ from heedful.claims.language.tree import (
     map_children,
     walk,
 )
-from heedful.claims.symbols import Values
+from heedful.claims.symbols import INEXACT, Array, Values
 from heedful.claims.worlds import names_of_heads
 from heedful.errors import FormulaError
 from heedful.positions import uniqueness
@@ -55,6 +60,8 @@ if TYPE_CHECKING:
 PRECISIONS = (128, 512, 4096)
 """Bits tried in turn; a weight such as exp(−1000) needs the last."""
 MOST_BOXES = 4000
+ROUNDED = 1e-14
+"""How far the entries of an array may be from those of one that is exactly of its kind."""
 NARROWEST = 1e-7
 """A box narrower than this, relative to its end, is not halved again."""
 JUMPS = ("sign", "floor", "argmax", "rank", "round16", "roundbf16", "distance")
@@ -65,15 +72,52 @@ NOT_ENCLOSED = (NotEnclosed, ZeroDivisionError, ValueError, OverflowError)
 
 def exact_truth(compiled: CompiledClaim, case: Case) -> bool | None:
     """Return whether a claim holds in one case, with certainty, or None."""
+    answer = exact_answer(compiled, case)
+    return answer if isinstance(answer, bool) else None
+
+
+def exact_answer(
+    compiled: CompiledClaim, case: Case
+) -> bool | Literal["too close", "not enclosed"]:
+    """Return whether a claim holds in one case, with certainty, or why that cannot be told."""
     for bits in PRECISIONS:
         with ctx.workprec(bits):
             try:
                 world = ball_world(compiled, exact_scalars(case), case.arrays, case.scalars)
                 answer = BallEvaluator(world).truth(_with_numbers(compiled, case))
             except NOT_ENCLOSED:
-                return None
+                return "not enclosed"
         if answer is not None:
             return answer
+    return "too close"
+
+
+def exact_at_power(
+    compiled: CompiledClaim, case: Case, symbols: Sequence[str], power: int
+) -> bool | None:
+    """Return whether a claim holds where symbols are 10 to some power, beyond all of float64."""
+    with ctx.workprec(PRECISIONS[1]), suppress(*NOT_ENCLOSED):
+        scalars = {name: decimal(value) for name, value in case.scalars.items()}
+        scalars |= dict.fromkeys(symbols, Ball(arb(10) ** power))
+        numbers = {name: value for name, value in case.scalars.items() if name not in symbols}
+        world = ball_world(compiled, scalars, case.arrays, numbers)
+        return BallEvaluator(world).truth(compiled.statement)
+    return None
+
+
+def exact_gap(compiled: CompiledClaim, case: Case) -> Any:
+    """Return by how much an inequality fails in one case, to many digits, or None."""
+    node = compiled.statement
+    while isinstance(node, Logic) and node.operator == "implies":
+        node = node.right
+    if not isinstance(node, Compare) or node.operator in ("=", "!=", "~"):
+        return None
+    with ctx.workprec(PRECISIONS[1]), suppress(*NOT_ENCLOSED):
+        scalars = {name: decimal(value) for name, value in case.scalars.items()}
+        evaluator = BallEvaluator(ball_world(compiled, scalars, case.arrays, case.scalars))
+        left, right = (number(evaluator.value(side)).flat() for side in (node.left, node.right))
+        gap = left - right if node.operator in ("<", "<=") else right - left
+        return gap.mid() if gap.is_finite() else None
     return None
 
 
@@ -168,12 +212,7 @@ def _continuous(compiled: CompiledClaim) -> bool:
 
 def decimal(value: float) -> Ball:
     """Return a number as it is written: 0.1 is 1/10, not the float64 next to it."""
-    return Ball.exact(_as_written(float(value)))
-
-
-@lru_cache(maxsize=4096)  # the same few numbers come again in every case; a ball has its precision
-def _as_written(value: float) -> Fraction:
-    return Fraction(repr(value))
+    return Ball(written(value))
 
 
 def proved_from(compiled: CompiledClaim, case: Case, beta_0: float) -> bool:
@@ -276,8 +315,8 @@ def ball_world(
     """Build the world of a box of cases; `numbers` gives the sizes, `keys` replaces the keys."""
     sizes = compiled.sizes(numbers)
     symbols = {name: Enclosure(ball, "scalar") for name, ball in scalars.items()}
-    symbols.update({name: as_written(array) for name, array in arrays.items() if name != "k"})
-    if "d" in sizes:
+    symbols.update({name: _array(compiled, name, x) for name, x in arrays.items() if name != "k"})
+    if sizes.get("d", 0) > 0:
         symbols.setdefault("d", scalar(sizes["d"]))
         symbols.setdefault("I", identity(sizes["d"], sizes["d"]))
     world = BallWorld(
@@ -294,7 +333,11 @@ def ball_world(
     elif compiled.claim.keys is not None:
         world = _with_heads(compiled, world)
     for name, tree in compiled.definitions.items():
-        made = BallEvaluator(world).value(tree)
+        try:
+            made = BallEvaluator(world).value(tree)
+        except NoValue as error:  # which matters only where the name is used
+            world = replace(world, missing={**world.missing, name: error})
+            continue
         world = replace(world, symbols={**world.symbols, name: made})
     return world
 
@@ -314,7 +357,7 @@ def _with_keys(
         )
         families["k"] = rows
     elif compiled.claim.keys in ("unit", "any"):
-        families["k"] = as_written(arrays["k"])
+        families["k"] = _array(compiled, "k", arrays["k"])
     elif compiled.mean_rows:
         evaluator = BallEvaluator(world)
         means = [list(evaluator.value(row).entries) for row in compiled.mean_rows]
@@ -345,6 +388,34 @@ def _with_keys(
         families=families,
         symbols=symbols,
         scale=_scale(compiled, len(families["k"].entries[0])),
+    )
+
+
+def _array(compiled: CompiledClaim, name: str, array: Any) -> Enclosure:
+    """Return an array as it is, or with balls around entries that are of their kind by rounding.
+
+    The ball around a rounded unit vector holds a true one, so what fails on all of it fails there.
+    """
+    domain = compiled.domains.get(name)
+    kind = domain.kind if isinstance(domain, Array) else ""
+    if name == "k" and compiled.claim.keys == "unit":
+        kind = "unit vector"
+    entries = as_written(array)
+    if kind not in INEXACT or _of_its_kind(kind, np.asarray(array, dtype=float)):
+        return entries
+    return each(entries, lambda x: x if x.is_zero() else Ball(x.c + arb(0, ROUNDED)))
+
+
+def _of_its_kind(kind: str, array: Any) -> bool:
+    """Tell whether a unit vector, distribution or orthonormal matrix is exactly that."""
+    rows = [[decimal_of(x) for x in row] for row in np.atleast_2d(array).tolist()]
+    if kind == "distribution":
+        return all(sum(row) == 1 for row in rows)
+    if any(sum(x * x for x in row) != 1 for row in rows):
+        return False
+    return kind == "unit vector" or all(
+        sum(x * y for x, y in zip(first, second, strict=True)) == 0
+        for first, second in itertools.combinations(rows, 2)
     )
 
 

@@ -7,9 +7,10 @@ before it may count as a failure.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -19,8 +20,15 @@ import numpy as np
 from heedful.claims.compile import CompiledClaim, equations_only
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.language.tree import Call, Compare, Expression, Logic, Unary, walk
-from heedful.claims.proofs import exact_truth, without_value
+from heedful.claims.proofs import (
+    exact_answer,
+    exact_at_power,
+    exact_gap,
+    exact_truth,
+    without_value,
+)
 from heedful.claims.symbols import (
+    INEXACT,
     LARGE,
     SMALL,
     Array,
@@ -40,8 +48,10 @@ MOST_EVALUATIONS = 1500
 UNSURE = 1e-6
 FARTHER = (1e2, 1e3, 1e4)
 """Scales at which a claim about a large symbol must go on failing to be refuted."""
-FARTHEST = (1e24, 1e60, 1e150, 1e300)
-"""Scales at which exact arithmetic looks whether a failure has ended."""
+EVENLY = (1e2, 1e4, 1e6, 1e8, 1e10, 1e12)
+"""Scales between which a failure that converges changes less and less."""
+FARTHEST = (24, 60, 150, 300, 10**4, 10**6, 10**9)
+"""Powers of ten at which exact arithmetic looks whether a failure, or a success, has ended."""
 BETWEEN, MOST_BETWEEN = 192, 8
 """How often, and in how many cases, a claim that survived is tried between the scales."""
 BEYOND = (1e6, 1e12, 1e40)
@@ -62,7 +72,6 @@ STEPS = {
 }
 """Functions whose value float64's rounding can change by a step, and how large a step of a gap is
 then in doubt: any, or for number formats the 2⁻⁸ of bfloat16 on both sides."""
-INEXACT = ("unit vector", "distribution", "orthonormal")
 
 
 @dataclass(frozen=True)
@@ -171,15 +180,15 @@ def survey_cases(compiled: CompiledClaim, deadline: float) -> Survey:
         survey.vacuous += _vacuous(compiled, outcome.world)
         if threshold is not None:
             survey.thresholds[_label(case)] = threshold
-        if outcome.holds is False and exact_truth(compiled, eventual) is True:
-            outcome = replace(outcome, holds=True)
+        if outcome.holds is False:
+            outcome = replace(outcome, holds=_settled(compiled, eventual))
         if outcome.holds is None:
             survey.unsure += 1
         elif not outcome.holds:
             survey.failures.append((eventual, outcome))
             failed_size = size
         else:
-            if float(np.max(outcome.truth.gap)) > -UNSURE:
+            if float(np.max(outcome.truth.gap)) > -UNSURE or _equates(compiled.statement):
                 survey.close.append(eventual)
             starts.add(eventual, outcome)
     if not survey.failures and survey.looked_at - survey.vacuous < FEW_MEETING:
@@ -191,7 +200,7 @@ def survey_cases(compiled: CompiledClaim, deadline: float) -> Survey:
         survey.failures += [
             failure
             for failure in starts.climbed(compiled, deadline)
-            if exact_truth(compiled, failure[0]) is not True
+            if _settled(compiled, failure[0]) is False
         ]
     if not survey.looked_at and no_value is not None:
         raise no_value
@@ -226,7 +235,7 @@ def _look_where_the_condition_holds(
             continue
         survey.looked_at += 1
         survey.cases.append(case)
-        if outcome.holds is False and exact_truth(compiled, case) is not True:
+        if outcome.holds is False and _settled(compiled, case) is False:
             survey.failures.append((case, outcome))
             return
         if outcome.holds is None:
@@ -376,11 +385,36 @@ def fails_for_good(compiled: CompiledClaim, case: Case) -> bool:
         if outcome.holds is not False:
             return False
         gaps.append(float(np.max(outcome.truth.gap)))
-    if min(gaps) < 0.99 * gaps[0]:
+    at = [case.with_scalars(**{symbol: value}) for value in EVENLY]
+    exact = [exact_gap(compiled, each) for each in at] if not inexact(compiled) else [None]
+    if fading([gap for gap in exact if gap is not None]) or fading(gaps):
         return False
     # A scale of 1e-20 β fails at every scale above, and holds from 1e23 on.
-    far = (case.with_scalars(**{symbol: value}) for value in FARTHEST)
-    return inexact(compiled) or all(exact_truth(compiled, at) is not True for at in far)
+    return inexact(compiled) or True not in _far_out(compiled, case)
+
+
+def _far_out(compiled: CompiledClaim, case: Case) -> set[bool | None]:
+    """Return what a claim comes to where its large symbol is beyond every usual scale."""
+    return {_at_powers(compiled, case, power) for power in FARTHEST}
+
+
+def _at_powers(compiled: CompiledClaim, case: Case, power: int) -> bool | None:
+    """Return what a claim comes to where its large (small) symbols are 10 to some power."""
+    symbols = compiled.large if power > 0 else compiled.small
+    return exact_at_power(compiled, case, symbols, power)
+
+
+def fading(gaps: Sequence[Any]) -> bool:
+    """Tell whether a failure may end though it has not ended at any scale that was tried.
+
+    What converges changes less and less; what goes on changing as much, as ln β does, may end.
+    """
+    if not gaps:
+        return False
+    drops = [float(first - second) for first, second in itertools.pairwise(gaps)]
+    rounding = 1e-13 * abs(float(gaps[0])) if isinstance(gaps[0], float) else 0.0
+    goes_on = any(second > max(first / 2, rounding) for first, second in itertools.pairwise(drops))
+    return goes_on or min(float(gap) for gap in gaps) < 0.5 * float(gaps[0])
 
 
 def holds_throughout(compiled: CompiledClaim, cases: list[Case], rng: np.random.Generator) -> bool:
@@ -400,6 +434,8 @@ def holds_throughout(compiled: CompiledClaim, cases: list[Case], rng: np.random.
                     return False
             except NoValueError:
                 break
+        if not inexact(compiled) and False in _far_out(compiled, case):
+            return False
     return True
 
 
@@ -425,19 +461,22 @@ def _as_it_vanishes(compiled: CompiledClaim, case: Case) -> tuple[Case, Outcome]
     outcome = outcome_of(compiled, last)
     if known_exactly(compiled, case):
         # What is true at 1e-9 may end at 1e-30, and the other way round.
-        tiny = [case.with_scalars(**vanishing(compiled, scale)) for scale in FARTHEST[:-1]]
-        far = [exact_truth(compiled, at) for at in tiny]
-        if all(answer is False for answer in far):
+        tiny = case.with_scalars(**vanishing(compiled, 1e24))
+        far = {_at_powers(compiled, tiny, -power) for power in FARTHEST}
+        if far == {False}:
             outcome = outcome if outcome.holds is False else beyond_floats()
-            return (last if outcome.world is not None else tiny[0]), outcome
-        if all(answer is True for answer in far):
-            return tiny[0], Outcome(True, Truth(np.asarray([True]), np.asarray([-1.0])), None)
+            return (last if outcome.world is not None else tiny), outcome
+        if far == {True}:
+            return tiny, Outcome(True, Truth(np.asarray([True]), np.asarray([-1.0])), None)
+        if far >= {True, False}:
+            return last, replace(outcome, holds=None)
     if outcome.holds is False:
-        further = case.with_scalars(**vanishing(compiled, 1e6))
-        second = outcome_of(compiled, further)
-        if second.holds is not False:
-            return further, second
-        if float(np.max(second.truth.gap)) < 0.99 * float(np.max(outcome.truth.gap)):
+        further = [case.with_scalars(**vanishing(compiled, scale)) for scale in (1e3, 1e6, 1e9)]
+        seconds = [outcome_of(compiled, at) for at in further]
+        for at, second in zip(further, seconds, strict=True):
+            if second.holds is not False:
+                return at, second
+        if fading([float(np.max(each.truth.gap)) for each in (outcome, *seconds)]):
             return last, replace(outcome, holds=None)
     return last, outcome
 
@@ -474,6 +513,18 @@ def outcome_of(compiled: CompiledClaim, case: Case) -> Outcome:
     return Outcome(holds, truth, world)
 
 
+def _settled(compiled: CompiledClaim, case: Case) -> bool | None:
+    """Return what exact arithmetic says about a case that fails in float64.
+
+    Where it encloses both sides and they are still too close to tell, float64 has lost its digits,
+    as (10³⁰ + r) − 10³⁰ does; where it cannot enclose them, float64 has the last word.
+    """
+    answer = exact_answer(compiled, case)
+    if answer == "too close":
+        return None
+    return answer is True
+
+
 def _margin(evaluator: Evaluator, node: Expression) -> float:
     """Return by how much a statement fails in float64, as far as every part of it says so.
 
@@ -507,6 +558,10 @@ def _step(statement: Expression) -> float:
     """Return by how much rounding can change a value, however small the rounding is."""
     calls = (node.function for node in walk(statement) if isinstance(node, Call))
     return max((STEPS.get(function, 0.0) for function in calls), default=0.0)
+
+
+def _equates(statement: Expression) -> bool:
+    return any(isinstance(node, Compare) and node.operator == "=" for node in walk(statement))
 
 
 def _delicate(statement: Expression) -> bool:
@@ -656,7 +711,7 @@ def shrink(compiled: CompiledClaim, case: Case, outcome: Outcome) -> tuple[Case,
                     tried = outcome_of(compiled, candidate)
                 except FormulaError:
                     continue
-                if tried.holds is False:
+                if tried.holds is False and _settled(compiled, candidate) is False:
                     case, outcome, changed = candidate, tried, True
                     break
         if not changed:

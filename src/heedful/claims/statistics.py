@@ -13,19 +13,34 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from flint import arb, ctx
 from scipy.special import stdtrit
 
-from heedful.claims.balls import Ball, Enclosure, LetterRange, NotEnclosed, flatten
+from heedful.claims.balls import Ball, Enclosure, LetterRange, NotEnclosed, flatten, written
 from heedful.claims.compile import CompiledClaim
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.evaluate.float import Evaluator, World
-from heedful.claims.language.tree import Call, Compare, Expression, walk
+from heedful.claims.language.tree import (
+    Binary,
+    Call,
+    Compare,
+    Entry,
+    Expression,
+    Name,
+    Number,
+    Unary,
+    bound_names,
+    rational,
+    walk,
+)
 from heedful.claims.proofs import PRECISIONS, ball_world, decimal
+from heedful.claims.symbols import Array
 from heedful.claims.values import ROUNDING, Truth, Value
 from heedful.claims.worlds import (
     QUADRATURE_NODES,
@@ -54,6 +69,13 @@ FAR_DRAWS, FAR_SCALES = 2000, (3.0, 10.0, 30.0, 1e3)
 """Draws that are looked at far out, and how many deviations out they lie."""
 FAR = 1e6
 """Where the outermost cells end, in standard deviations."""
+MOST_GROWTH = FAR / 16
+"""The largest B for which what lies beyond FAR is surely negligible if |x| ≤ exp(B|ξ|) there."""
+BOUNDED = ("sigmoid", "tanh", "sin", "cos", "sign", "Phi", "softmax", "softmax_rows", "weights")
+"""Functions whose values lie in [−1, 1]."""
+TAME = ("abs", "relu", "floor", "sqrt", "max", "min", "mean", "norm", "sum", "concat", "stack",
+        "rows", "transpose", "trace", "dot", "outer", "hadamard", "diag", "logsumexp")  # fmt: skip
+"""Functions whose values are at most products of two of their entries, times how many there are."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +149,17 @@ def _quadrature_error(problem: CompiledClaim, case: Case, gap: float) -> float:
     longer = _truth(problem, case, quadrature_noise(2 * QUADRATURE_NODES, 2 * REACH))[1]
     jumps = 4 * REACH * NORMAL_PEAK / QUADRATURE_NODES if _has_jumps(problem) else 0.0
     apart = max(abs(float(np.max(other.gap)) - gap) for other in (coarse, longer))
+    if any(
+        far > 1.0 + 1.5 * near for near, far in zip(_sizes(coarse), _sizes(longer), strict=True)
+    ):
+        return math.inf  # however small it is beside the bound: most of it lies farther out
     return 2 * apart + jumps
+
+
+def _sizes(truth: Truth) -> list[float]:
+    """Return the size of each side of a relation."""
+    sides = (truth.left, truth.right)
+    return [0.0 if side is None else float(np.max(np.abs(side.array))) for side in sides]
 
 
 def _sampling_error(problem: CompiledClaim, case: Case, noise: Noise) -> float:
@@ -241,22 +273,27 @@ class _Cells:
 
     def __init__(self, problem: CompiledClaim, case: Case, count: int) -> None:
         self.cells = list(_cells(problem, case, count))
+        self.growth = _Growth(problem, case)
         self._weights_of: dict[Expression | None, list[Any]] = {}
+        self._chances: dict[Expression | None, Any] = {}
+        """The probability of each condition."""
 
     def expectation(self, call: Call) -> Enclosure:
         """Enclose E(x)."""
+        self.growth.check(call.arguments[0])
         enclosures = self._in_cells(call.arguments[0])
         means, _ = self._moments(enclosures, call.given)
         return _shaped([Ball(entry) for entry in means], enclosures[0])
 
     def variance(self, call: Call) -> Enclosure:
         """Enclose var(x)."""
+        self.growth.check(call.arguments[0])
         _, variance = self._moments(self._in_cells(call.arguments[0]), call.given)
         return Enclosure(Ball(variance), "scalar")
 
     def probability(self, call: Call) -> Enclosure:
         """Enclose P(event)."""
-        total = arb(0)
+        total = self._beyond(call.given)  # where the event may happen or not
         for weight, (_, world) in zip(self._weights(call.given), self.cells, strict=True):
             answer = BallEvaluator(world).truth(call.arguments[0])
             if answer is None:
@@ -285,12 +322,14 @@ class _Cells:
             for i in range(len(rows[0]))
         ]
         apart = [[x - m for x, m in zip(row, centre, strict=True)] for row in rows]
+        outside = self._negligible(given)
         shifts = [
-            sum((w * row[i] for w, row in zip(weights, apart, strict=True)), arb(0))
+            sum((w * row[i] for w, row in zip(weights, apart, strict=True)), outside)
             for i in range(len(centre))
         ]
         squares = sum(
-            (w * _square(x) for w, row in zip(weights, apart, strict=True) for x in row), arb(0)
+            (w * _square(x) for w, row in zip(weights, apart, strict=True) for x in row),
+            arb(0).union(outside.upper()),
         )
         variance = (squares - sum((_square(x) for x in shifts), arb(0))).nonnegative_part()
         return [m + x for m, x in zip(centre, shifts, strict=True)], variance
@@ -309,10 +348,26 @@ class _Cells:
             mass if answer is True else arb(0) if answer is False else arb(0).union(mass)
             for mass, answer in held
         ]
-        whole = sum(parts, arb(0))
+        whole = sum(parts, arb(0).union(_mass_beyond()))
         if not whole > 0:
             raise NotEnclosed("a condition that may never hold")
+        self._chances[given] = whole
         return [part / whole for part in parts]
+
+    def _beyond(self, given: Expression | None) -> Any:
+        """Enclose the probability, under a condition, of what lies beyond the cells."""
+        self._weights(given)
+        return arb(0).union(_mass_beyond() / self._chances.get(given, arb(1)))
+
+    def _negligible(self, given: Expression | None) -> Any:
+        """Enclose what lies beyond the cells adds to a mean, or to a mean square.
+
+        For t ≥ FAR, |x − m|² ≤ exp(4 MOST_GROWTH t) = exp(FAR t/4), and ∫ exp(FAR t/4) φ(t) dt from
+        FAR on is below exp(−FAR²/4).
+        """
+        self._weights(given)
+        most = (arb(-FAR) * FAR / 4).exp() / self._chances.get(given, arb(1))
+        return (-most.upper()).union(most.upper())
 
 
 def _square(x: Any) -> Any:
@@ -342,9 +397,6 @@ def _cells(problem: CompiledClaim, case: Case, count: int) -> Any:
     scalars = {name: decimal(value) for name, value in case.scalars.items()}
     balls = [Ball.letter(LetterRange.of(low, high)) for low, high in itertools.pairwise(edges)]
     masses = [_cdf(high) - _cdf(low) for low, high in itertools.pairwise(edges)]
-    # What lies beyond (a mass below exp(−10¹¹)) joins the outermost cells as an uncertain mass.
-    masses[0] = masses[0] + arb(0).union(_cdf(-FAR))
-    masses[-1] = masses[-1] + arb(0).union(_cdf(-FAR))
     factors = [] if world is None else _factors(problem, world)
     for mass, xi in zip(masses, balls, strict=True):
         keys = None if world is None else _noisy_keys(world, factors, xi)
@@ -353,8 +405,6 @@ def _cells(problem: CompiledClaim, case: Case, count: int) -> Any:
 
 
 def _random(problem: CompiledClaim, xi: Ball) -> dict[str, Ball]:
-    from heedful.claims.symbols import Array
-
     return {
         name: xi
         for name, domain in problem.domains.items()
@@ -389,7 +439,163 @@ def _rounded(x: float, size: float) -> Ball:
 
 
 def _cdf(x: float) -> Any:
-    return (arb(x) / arb(2).sqrt()).erf() / 2 + arb(1) / 2
+    return (written(x) / arb(2).sqrt()).erf() / 2 + arb(1) / 2
+
+
+def _mass_beyond() -> Any:
+    """Return the probability of |ξ| > FAR, which is below exp(−10¹¹) and not zero."""
+    return (arb(FAR) / arb(2).sqrt()).erfc()
+
+
+class _Growth:
+    """How fast values may grow with the noise ξ: what must be known before a tail is neglected.
+
+    `rate` returns a B with |x| ≤ exp(B|ξ|) for every |ξ| ≥ FAR, `slope` a b with |x| ≤ b|ξ| there.
+    Both err upwards: each step allows for ENTRIES of them. Far out, |ξ| itself is at most
+    exp(2e-5 |ξ|), and a constant c is at most exp((ln c/FAR)|ξ|).
+    """
+
+    ENTRIES = 1e4
+    LINEAR = 2e-5
+
+    def __init__(self, problem: CompiledClaim, case: Case) -> None:
+        self.problem = problem
+        self.case = case
+        self.deep = 0
+
+    def check(self, node: Expression) -> None:
+        """Refuse a value of which it is not known that its tail is negligible."""
+        if not self.rate(node) <= MOST_GROWTH:
+            raise NotEnclosed("a mean whose tail may count")
+
+    def rate(self, node: Expression) -> float:
+        """Return a bound on the exponential growth, infinity where none is known."""
+        step = math.log(self.ENTRIES) / FAR
+        match node:
+            case Number(value):
+                return math.log(max(1.0, abs(float(value)))) / FAR
+            case Name(text):
+                return step + self._of_name(text, self.rate)
+            case Entry(base, _):
+                return self.rate(base)
+            case Unary(_, operand):
+                return self.rate(operand)
+            case Binary("+" | "-", left, right):
+                return step + max(self.rate(left), self.rate(right))
+            case Binary("*", left, right):
+                return step + self.rate(left) + self.rate(right)
+            case Binary("/", left, right) if by := rational(right):
+                return self.rate(left) + max(0.0, -math.log(abs(by))) / FAR
+            case Binary("^", base, Number(power)) if power.denominator == 1 and power >= 0:
+                return step + float(power) * self.rate(base)
+            case Call("exp", (inside,)):
+                return self.slope(inside)
+            case Call(function) if function in BOUNDED:
+                return step
+            case Call("attention", (_,)):
+                return step + self._of_values(rate=True)
+            case Call(function, arguments) if function in TAME:
+                parts = arguments if not bound_names(node) else arguments[:1]
+                return 2 * step + 2 * max(self.rate(part) for part in parts)
+        return math.inf
+
+    def slope(self, node: Expression) -> float:
+        """Return a bound on the linear growth, infinity where none is known."""
+        match node:
+            case Name(text):
+                return self._of_name(text, self.slope)
+            case Entry(base, _):
+                return self.slope(base)
+            case Unary(_, operand):
+                return self.slope(operand)
+            case Binary("+" | "-", left, right):
+                return self.slope(left) + self.slope(right)
+            case Binary("*", left, right):
+                constants = self._constant(left), self._constant(right)
+                if math.isinf(constants[0]):
+                    return constants[1] * self.slope(left) * self.ENTRIES
+                return constants[0] * self.slope(right) * self.ENTRIES
+            case Call("abs" | "relu", (inside,)):
+                return self.slope(inside)
+            case Call(function) if function in BOUNDED:
+                return 1.0 / FAR
+        return self._constant(node) / FAR
+
+    def _constant(self, node: Expression) -> float:
+        """Return the size of what does not depend on the noise, infinity if it does."""
+        value = rational(node)
+        if value is not None:
+            return abs(float(value))
+        match node:
+            case Name(text) if text in self.case.scalars:
+                return abs(self.case.scalars[text])
+            case Name(text) if text.startswith("mu_") or text == "mu":
+                return max(1.0, self._largest_mean())
+            case Unary(_, operand):
+                return self._constant(operand)
+            case Binary("+" | "-", left, right):
+                return self._constant(left) + self._constant(right)
+            case Binary("*", left, right):
+                return self.ENTRIES * self._constant(left) * self._constant(right)
+        return math.inf
+
+    def _largest_mean(self) -> float:
+        rows = self.problem.claim.means
+        if not isinstance(rows, list | tuple) or any(isinstance(row, str) for row in rows):
+            return 1.0 if not isinstance(rows, list | tuple) else math.inf
+        return max(abs(float(entry)) for row in rows for entry in row)
+
+    def _of_name(self, text: str, bound: Callable[[Expression], float]) -> float:
+        """Return the growth of a name: of a definition, of keys, queries and weights."""
+        base = text.partition("_")[0]
+        rate = bound == self.rate
+        if text in self.case.scalars:
+            return self._grown(abs(self.case.scalars[text]), 0.0, rate)
+        if base.rstrip("0123456789") in ("alpha",):
+            return self._grown(1.0, 0.0, rate)
+        if base == "c":  # the coefficients of arbitrary values are weights, and c is among values
+            return self._of_values(rate)
+        if base == "mu":
+            return self._grown(self._largest_mean(), 0.0, rate)
+        if base == "k" and self.problem.claim.keys == "gaussian":
+            return self._grown(self._largest_mean(), self._largest_factor, rate)
+        domain = self.problem.domains.get(text)
+        if isinstance(domain, Array) and domain.random:
+            return self._grown(0.0, 1.0, rate)
+        trees = [self.problem.definitions[text]] if text in self.problem.definitions else []
+        if base == "q":
+            trees = list(self.problem.heads)
+        if not trees or self.deep > 20:
+            return math.inf
+        self.deep += 1
+        grown = max(bound(tree) for tree in trees)
+        self.deep -= 1
+        return grown
+
+    def _of_values(self, rate: bool) -> float:
+        values = self.problem.claim.values
+        if values == "arbitrary":
+            return self._grown(1.0, 0.0, rate)
+        if values == "keys":
+            return self._grown(self._largest_mean(), self._largest_factor, rate)
+        if any(isinstance(row, str) for row in values):
+            return math.inf
+        return self._grown(max(abs(float(x)) for row in values for x in row), 0.0, rate)
+
+    def _grown(self, constant: float, slope: float, rate: bool) -> float:
+        """Return the growth of constant + slope·ξ."""
+        most = constant / FAR + slope
+        if not rate:
+            return most
+        return math.log(max(1.0, constant + slope)) / FAR + (self.LINEAR if slope else 0.0)
+
+    @cached_property
+    def _largest_factor(self) -> float:
+        world = build_world(
+            self.problem, self.case.scalars, self.case.arrays, noise=Noise(np.zeros((1, 1)))
+        )
+        sizes = [np.max(np.abs(f)) for f in _factors(self.problem, world) if f.size]
+        return 2.0 * float(max(sizes, default=0.0))
 
 
 def _truth(problem: CompiledClaim, case: Case, noise: Noise) -> tuple[World, Truth]:

@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from heedful.errors import FormulaError
 LARGE = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1e3, 1e4)
 """Where a claim about a large scale is looked at; it must hold from some point on."""
 SMALL = (1e-2, 1e-4, 1e-6, 1e-9)
+INEXACT = ("unit vector", "distribution", "orthonormal")
+"""Arrays that are of their kind only up to rounding."""
 MOST_VALUES = 64
 MOST_WHOLE_NUMBERS = 1000
 """Ranges of so many whole numbers are looked at one by one."""
@@ -148,6 +151,8 @@ def domain_of(name: str, spec: Any) -> Domain:
         return words[text]
     if found := re.fullmatch(r"(-?\d+)\s*\.\.\s*(-?\d+)", text):
         first, last = int(found[1]), int(found[2])
+        _told_apart(name, found[1])
+        _told_apart(name, found[2])
         if 0 <= last - first < MOST_WHOLE_NUMBERS:  # few enough to look at every one
             return Values(tuple(float(number) for number in range(first, last + 1)))
         return Interval(float(first), float(last), integer=True)
@@ -276,7 +281,19 @@ def _finite(name: str, value: Any) -> float:
         raise FormulaError(f"where.{name}", f"{value:.3e} is out of range", expected="below 1e18")
     if not math.isfinite(value):
         raise FormulaError(f"where.{name}", f"is {value}", expected="a finite number")
-    return float(value)
+    return _told_apart(name, str(value))
+
+
+def _told_apart(name: str, text: str) -> float:
+    """Return a number, or refuse one that float64 would take for another."""
+    number = float(text)
+    if Fraction(text) != Fraction(repr(number)):
+        raise FormulaError(
+            f"where.{name}",
+            f"{text} has more digits than float64 can tell apart; it would be read as {number!r}",
+            expected="a number of at most 15 digits",
+        )
+    return number
 
 
 def _end(name: str, text: str) -> float:
@@ -284,8 +301,8 @@ def _end(name: str, text: str) -> float:
     if text in special:
         return special[text]
     try:
-        return float(text)
-    except ValueError:
+        return _told_apart(name, text)
+    except (ValueError, OverflowError):
         raise FormulaError(
             f"where.{name}", f"{text!r} is not a number", expected="the end of an interval"
         ) from None

@@ -16,7 +16,7 @@ from heedful.claims.language import show
 from heedful.claims.language.tree import Expression, names_in
 from heedful.claims.sheet.claim import field_error
 from heedful.claims.symbols import Array, size_of
-from heedful.claims.values import Value, add, constant, multiply, scalar, transpose
+from heedful.claims.values import NoValueError, Value, add, constant, multiply, scalar, transpose
 from heedful.errors import FormulaError
 
 QUADRATURE_NODES = 4001
@@ -52,7 +52,7 @@ def build_world(
     symbols.update({name: _valued(array) for name, array in arrays.items() if name != "k"})
     if "d" in sizes and "d" not in symbols:
         symbols["d"] = scalar(sizes["d"])
-    if "d" in sizes:
+    if sizes.get("d", 0) > 0:
         symbols.setdefault("I", Value(np.eye(sizes["d"])[None], "matrix"))
     world = World(
         symbols=symbols,
@@ -72,7 +72,11 @@ def build_world(
     elif claim.keys is not None:
         world = _with_heads(compiled, _with_values(compiled, world))
     for name, tree in compiled.definitions.items():
-        value = Evaluator(world).value(tree)
+        try:
+            value = Evaluator(world).value(tree)
+        except NoValueError as error:  # which matters only where the name is used
+            world = replace(world, missing={**world.missing, name: error})
+            continue
         world = replace(world, symbols={**world.symbols, name: value})
     return world
 

@@ -98,6 +98,8 @@ class Environment:
     """Letters that stand for a member of a family, and bound indices, from 0."""
     functions: Mapping[str, tuple[tuple[str, ...], Expression]] = field(default_factory=dict)
     """Functions that the sheet defines: parameters and body."""
+    undefined: frozenset[str] = frozenset()
+    """Definitions that have no value in this case."""
     scale: Scalar = Fraction(1)
     width: int = 2
     base: Scalar = Fraction(10000)
@@ -235,6 +237,8 @@ def _name(text: str, env: Environment) -> Value:
     if text in env.names:
         return env.names[text]
     base, underscore, member = text.rpartition("_")
+    if {text, base} & env.undefined:
+        raise UndefinedError(text)
     if underscore and base in env.names:
         place = int(member) - 1 if member.isdigit() else env.members.get(member)
         if place is not None:
@@ -387,9 +391,10 @@ def _fold(node: Call, env: Environment) -> Value:
             for part in parts:
                 result = multiply(result, part)
             return result
-        case "max":
-            return scalar(largest([part.entries for part in parts]))
-    return scalar(negative(largest([negative(part.entries) for part in parts])))
+    entries = [Fraction(0) if part.kind == "nothing" else part.entries for part in parts]
+    if node.function == "max":
+        return scalar(largest(entries))
+    return scalar(negative(largest([negative(entry) for entry in entries])))
 
 
 def outside_hull(keys: Value, place: int) -> Truth:

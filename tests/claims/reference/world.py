@@ -300,7 +300,10 @@ def furnished(claim: Claim, env: Environment, coordinates: Sequence[Scalar] = ()
     for key, text in claim.let.items():
         head = DefinitionHead.of(key)
         if head.parameters is None:
-            env = env.with_names(**{head.name: value_of(tree_of(text), env)})
+            try:
+                env = env.with_names(**{head.name: value_of(tree_of(text), env)})
+            except UndefinedError:
+                env = replace(env, undefined=env.undefined | {head.name})
     return env
 
 

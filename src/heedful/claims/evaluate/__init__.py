@@ -66,6 +66,8 @@ class Setting(Generic[V]):
     """Base of the frequencies of φ."""
     tolerance: float = 0.05
     """What ≈ means when no `within` is written."""
+    missing: dict[str, Exception] = field(default_factory=dict)
+    """Definitions that have no value in this case, and why."""
 
 
 class Place(NamedTuple):
@@ -123,6 +125,9 @@ class TreeEvaluator(ABC, Generic[V]):
     def name(self, text: str) -> V:
         """Return what a name stands for."""
         world = self.world
+        for name in (text, text.rpartition("_")[0]) if world.missing else ():
+            if name in world.missing:
+                raise world.missing[name]
         if text in world.symbols:
             return world.symbols[text]
         if text in world.families:
@@ -260,7 +265,8 @@ class TreeEvaluator(ABC, Generic[V]):
         for part in (*own, *upper):
             limit = self.limit(part.right)
             if limit is not None and math.isfinite(limit):
-                return max(0, round(limit) + (1 if part.operator == "<=" else 0))
+                last = math.floor(limit) + 1 if part.operator == "<=" else math.ceil(limit)
+                return max(0, last)
         raise refusal(
             f"the index {index!r} has no range",
             f"members of a family, or a bound such as `{index} < T`",
