@@ -58,6 +58,8 @@ def sign_of(node: Expression, compiled: CompiledClaim) -> Sign:
             even = value.denominator == 1 and value.numerator % 2 == 0
             inside = sign_of(base, compiled)
             return "nonnegative" if even and inside == "unknown" else inside
+        case Binary("^", base, _) if sign_of(base, compiled) == "positive":
+            return "positive"
         case Call(function, arguments):
             return _sign_of_call(function, arguments, compiled)
     return "unknown"

@@ -62,6 +62,11 @@ VERBS = (
     Subcommand(
         "check", "check:check", "Judge claims about attention: verdicts, counterexamples, repairs."
     ),
+    Subcommand(
+        "assignment",
+        "assignment:app",
+        "Hand out questions, and grade answers in LaTeX or Markdown.",
+    ),
     Subcommand("explain", "check:explain", "Print the reasoning behind one verdict."),
     Subcommand("model", "model:app", "Inspect, convert, verify or fetch weights."),
     Subcommand("data", "data:app", "Inspect a corpus, or fetch a published one."),

@@ -237,6 +237,7 @@ VIEWS = {
     "Inspection": "data:inspection_blocks",
     "Installation": "models:installation_blocks",
     "LabRecord": "report:lab_blocks",
+    "CourseGrades": "assignments:course_blocks",
 }
 """Which function makes the blocks of a record, by the name of its class; loaded when needed."""
 FIGURES = {

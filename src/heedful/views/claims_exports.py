@@ -80,10 +80,10 @@ def csv_text(report: CheckReport) -> str:
             decisive(verdict),
             verdict.repair.statement if verdict.repair else "",
         )
-        writer.writerow([*map(_cell, row), f"{verdict.seconds:.3f}"])
+        writer.writerow([*map(safe_cell, row), f"{verdict.seconds:.3f}"])
     for problem in report.problems:
         row = (problem.sheet, "", problem.message, "unreadable", "", "")
-        writer.writerow([*map(_cell, row), ""])
+        writer.writerow([*map(safe_cell, row), ""])
     return buffer.getvalue()
 
 
@@ -162,7 +162,8 @@ def _case(suite: ElementTree.Element, verdict: Verdict) -> None:
         ElementTree.SubElement(case, "system-out").text = f"{verdict.verdict}: {reason}"
 
 
-def _cell(text: str) -> str:
+def safe_cell(text: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula."""
     # Spreadsheets run cells that begin like this; a quote before them makes them text.
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA_STARTS) else text
 

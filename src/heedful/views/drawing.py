@@ -118,7 +118,7 @@ def inline_svg(figure: Figure, label: str) -> str:
     # Several figures share one page: their ids must not meet.
     prefix = re.sub(r"\W+", "-", label.lower())[:40]
     svg = re.sub(r'id="([^"]+)"', rf'id="{prefix}-\1"', svg)
-    svg = re.sub(r'(href="#|url\(#)', rf"\1{prefix}-", svg)
+    svg = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}-", svg)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     spoken = label.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

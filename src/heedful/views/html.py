@@ -21,6 +21,12 @@ def blocks_html(blocks: Iterable[Block]) -> str:
     return environment().get_template("blocks.html.j2").render(blocks=list(blocks))
 
 
+def blocks_page(title: str, blocks: Iterable[Block], *, wide: bool = False) -> str:
+    """Return blocks as a page of its own."""
+    template = environment().get_template("page.html.j2")
+    return template.render(title=title, body=Markup(blocks_html(blocks)), wide=wide)
+
+
 def environment() -> Environment:
     """Return the template environment: everything is escaped unless it is our own drawing."""
     templates = Environment(

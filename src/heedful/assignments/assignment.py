@@ -1,0 +1,315 @@
+"""An assignment: its questions, what is open in each, what is locked, and what earns points.
+
+    [[question]]
+    id = "1b"
+    text = "Give a query that averages v_a and v_b."
+    points = 2
+    open = "query"
+    keys = "orthonormal"
+    where = { n = [3, 5, 10], beta = "large" }
+    expect = "c ≈ (v_a + v_b)/2 within 0.05"
+    credit = { supported = 0.9, repairs = { scale = 0.5 } }
+    solution = "beta (k_a + k_b)"
+
+A question is a claim with one hole, `open`. Only the hole is taken from an answer; keys, ranges,
+tolerance and statement are the assignment's, whatever else a student writes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from heedful.claims.language.tree import Call, names_in, walk
+from heedful.claims.sheet.claim import FIELDS, Claim, FieldError, nearest, shown
+from heedful.claims.sheet.formulas import ParsedFormula, read_formulas
+from heedful.claims.sheet.toml import Places, read_text, sheet_blocks
+from heedful.errors import FormulaError
+from heedful.records import Record
+
+Kind = Literal[
+    "query", "heads", "number", "matrix", "matrices", "choice", "statement", "condition",
+    "verdict", "text",
+]  # fmt: skip
+"""What an answer is: see `KINDS`."""
+KINDS: Mapping[str, str] = {
+    "query": "a query, such as beta (k_a + k_b)",
+    "heads": "the queries of several heads, q_1 and q_2",
+    "number": "a number or an expression, called `answer` in `expect`",
+    "matrix": "a matrix, called `answer` in `expect`",
+    "matrices": "several matrices by name, such as K, Q and V",
+    "choice": "one of `options`",
+    "statement": "a true statement from which `implies` follows",
+    "condition": "a condition that can hold, and under which `expect` holds",
+    "verdict": "true or false, about the claim of the question",
+    "text": "words, which a person reads",
+}
+MOST_QUESTIONS = 200
+MOST_POINTS = 1000.0
+_OWN = frozenset(
+    {"id", "text", "points", "open", "options", "solution", "credit", "implies", "names", "count"}
+)
+_GIVEN_AWAY = {
+    "query": ("alpha", "c", "q", "answer"),
+    "heads": ("alpha", "c", "q", "answer"),
+    "number": ("alpha", "c", "answer"),
+    "matrix": ("alpha", "c", "answer"),
+    "matrices": ("alpha", "c", "answer"),
+    "condition": ("alpha", "c", "answer"),
+    "statement": ("answer",),
+}
+"""Names that would turn an answer into the question itself."""
+_COMPUTED = ("attention", "weights", "selfattention", "E", "P", "var", "std", "cov", "quantile")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Credit(Record):
+    """Which share of the points a verdict earns."""
+
+    proved: float = 1.0
+    supported: float = 1.0
+    undecided: float = 0.0
+    """Nobody knows: such answers are listed for a person to look at."""
+    refuted: float = 0.0
+    repairs: dict[str, float] = field(default_factory=dict)
+    """For a refuted answer that one repair of this kind would mend, such as scale."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AssignmentQuestion(Record):
+    """One question."""
+
+    id: str
+    text: str
+    points: float
+    open: Kind
+    claim: Claim | None
+    """What is locked: the setting, and what must hold once the answer is put in."""
+    options: tuple[str, ...] = ()
+    solution: tuple[str, ...] = ()
+    credit: Credit = Credit()
+    implies: str = ""
+    """For a statement: what must follow from it, so that 1 = 1 earns nothing."""
+    names: tuple[str, ...] = ()
+    """For matrices: their names."""
+    count: int = 2
+    """For heads: how many."""
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The letters that an answer may use because the question declares them."""
+        return () if self.claim is None else tuple(self.claim.where)
+
+    def filled(self, answer: Mapping[str, str]) -> list[tuple[Claim, bool]]:
+        """Return the claims that an answer makes, each with whether it should hold.
+
+        `answer` maps "answer", or the names of heads and matrices, to formulas.
+        """
+        claim = self.claim
+        assert claim is not None
+        formula = next(iter(answer.values()), "")
+        match self.open:
+            case "query":
+                return [(claim.changed(query=formula), True)]
+            case "heads":
+                return [(claim.changed(heads=tuple(answer.values())), True)]
+            case "number" | "matrix":
+                return [(claim.changed(let={**claim.let, "answer": formula}), True)]
+            case "matrices":
+                return [(claim.changed(matrices={**claim.matrices, **answer}), True)]
+            case "statement":
+                holds = claim.changed(expect=(formula,))
+                return [(holds, True), (claim.changed(given=formula, expect=(self.implies,)), True)]
+            case "condition":
+                never = claim.changed(expect=(f"not ({formula})",), given=None)
+                return [(claim.changed(given=formula), True), (never, False)]
+        return [(claim, True)]
+
+    def refusal(self, formula: ParsedFormula) -> str:
+        """Return why a formula cannot be an answer: it uses what it should find; or nothing."""
+        forbidden = _GIVEN_AWAY.get(self.open, ())
+        for name in sorted(names_in(formula.tree)):
+            if name.partition("_")[0] in forbidden and name not in self.symbols:
+                return f"the answer uses {name}, which it should give"
+        for node in walk(formula.tree):
+            if isinstance(node, Call) and self.open != "statement" and node.function in _COMPUTED:
+                return f"the answer uses {node.function}( ), which it should give"
+        return ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Assignment(Record):
+    """Questions that belong together."""
+
+    title: str
+    text: str
+    questions: tuple[AssignmentQuestion, ...]
+    file: str = "assignment.toml"
+
+    @property
+    def points(self) -> float:
+        """The points of all questions."""
+        return sum(question.points for question in self.questions)
+
+    def question(self, identifier: str) -> AssignmentQuestion | None:
+        """Return a question by its id."""
+        return next((one for one in self.questions if one.id == identifier), None)
+
+
+def load_assignment(source: Path) -> Assignment:
+    """Read an assignment; the first thing wrong is an error with file, line and column."""
+    file = str(source)
+    text = read_text(file, source, None)
+    blocks = list(sheet_blocks(file, text))
+    if len(blocks) != 1 or blocks[0].problem is not None:
+        problem = next((block.problem for block in blocks if block.problem), None)
+        raise problem or FormulaError(file, "cannot be read as one TOML text")
+    return _Reading(file, blocks[0].data, blocks[0].places).assignment()
+
+
+class _Reading:
+    def __init__(self, file: str, data: Mapping[str, Any], places: Places) -> None:
+        self.file = file
+        self.data = data
+        self.places = places
+
+    def fail(
+        self, path: tuple[str | int, ...], problem: str, expected: str, hint: str = ""
+    ) -> None:
+        line, column = self.places.of(path)
+        raise FormulaError(
+            self.file, problem, expected=expected, hint=hint, line=line, column=column
+        )
+
+    def assignment(self) -> Assignment:
+        for key in self.data:
+            if key not in ("title", "text", "defaults", "question"):
+                self.fail((key,), f"{shown(key)} is no field of an assignment",
+                          "title, text, defaults or [[question]]")  # fmt: skip
+        tables = self.data.get("question", [])
+        if not isinstance(tables, list) or not 1 <= len(tables) <= MOST_QUESTIONS:
+            self.fail(("question",), "has no questions", f"1 to {MOST_QUESTIONS} [[question]]")
+        questions = tuple(self.question(place, table) for place, table in enumerate(tables))
+        seen: set[str] = set()
+        for place, question in enumerate(questions):
+            label = plain_label(question.id)
+            if label in seen:
+                self.fail(("question", place, "id"), f"the id {question.id} is used twice",
+                          "another label for every question")  # fmt: skip
+            seen.add(label)
+        return Assignment(
+            title=self.words(("title",), self.data.get("title", "Assignment")),
+            text=self.words(("text",), self.data.get("text", "")),
+            questions=questions,
+            file=self.file,
+        )
+
+    def words(self, path: tuple[str | int, ...], value: Any) -> str:
+        if not isinstance(value, str) or len(value) > 20_000:
+            self.fail(path, "is no text", "a text in quotes")
+        return cast(str, value)
+
+    def number(self, path: tuple[str | int, ...], value: Any, most: float) -> float:
+        good = isinstance(value, int | float) and not isinstance(value, bool)
+        if not good or not 0 <= value <= most:
+            self.fail(path, f"is {shown(value)}", f"a number from 0 to {most:g}")
+        return float(value)
+
+    def question(self, place: int, table: Any) -> AssignmentQuestion:
+        at = ("question", place)
+        table = {**self.data.get("defaults", {}), **table}
+        for key in table:
+            if key not in _OWN and (key not in FIELDS or key in ("says", "source")):
+                self.fail((*at, key), f"{shown(key)} is no field of a question",
+                          "a field of a question or of a claim",
+                          nearest(key, [*_OWN, *FIELDS]))  # fmt: skip
+        identifier = self.words((*at, "id"), table.get("id", ""))
+        if not plain_label(identifier):
+            self.fail((*at, "id"), f"the id {shown(identifier)} has no letter or digit",
+                      'a label such as "1b"')  # fmt: skip
+        kind = table.get("open")
+        if kind not in KINDS:
+            self.fail((*at, "open"), f"open is {shown(kind)}", f"one of {', '.join(KINDS)}")
+        solution = table.get("solution", [])
+        solutions = solution if isinstance(solution, list) else [solution]
+        question = AssignmentQuestion(
+            id=identifier,
+            text=self.words((*at, "text"), table.get("text", "")),
+            points=self.number((*at, "points"), table.get("points", 1), MOST_POINTS),
+            open=cast(Kind, kind),
+            claim=None,
+            options=tuple(map(str, table.get("options", ()))),
+            solution=tuple(str(one) for one in solutions),
+            credit=self.credit((*at, "credit"), table.get("credit", {})),
+            implies=str(table.get("implies", "")),
+            names=tuple(map(str, table.get("names", ()))),
+            count=int(self.number((*at, "count"), table.get("count", 2), 16)),
+        )
+        self.check_kind(at, question, table)
+        if kind in ("choice", "text"):
+            return question
+        return dataclasses.replace(question, claim=self.claim(at, question, table))
+
+    def check_kind(
+        self, at: tuple[str | int, ...], question: AssignmentQuestion, table: Any
+    ) -> None:
+        """Refuse a question that lacks what its kind needs."""
+        if question.open == "choice" and (
+            len(question.options) < 2
+            or question.solution[:1] not in [(o,) for o in question.options]
+        ):
+            self.fail((*at, "options"), "the choice lacks options, or its solution is none of them",
+                      'options = ["yes", "no"] and solution = "no"')  # fmt: skip
+        if question.open == "statement" and not question.implies:
+            self.fail((*at, "implies"), "a statement without `implies` could be 1 = 1",
+                      'what must follow from it: implies = "alpha_a >= 0.99"')  # fmt: skip
+        if question.open == "matrices" and not question.names:
+            self.fail((*at, "names"), "the matrices have no names", 'names = ["K", "Q", "V"]')
+        if question.open not in ("choice", "text", "statement") and "expect" not in table:
+            self.fail((*at, "expect"), "nothing is expected of the answer",
+                      'expect = "c ≈ (v_a + v_b)/2 within 0.05"')  # fmt: skip
+
+    def credit(self, at: tuple[str | int, ...], table: Any) -> Credit:
+        if not isinstance(table, dict):
+            self.fail(at, "is no table", "{ supported = 0.8, repairs = { scale = 0.5 } }")
+        shares: dict[str, Any] = {}
+        for key, value in table.items():
+            if key == "repairs" and isinstance(value, dict):
+                shares[key] = {
+                    kind: self.number((*at, key, kind), share, 1) for kind, share in value.items()
+                }
+            elif key in ("proved", "supported", "undecided", "refuted"):
+                shares[key] = self.number((*at, key), value, 1)
+            else:
+                self.fail((*at, key), f"{shown(key)} earns nothing",
+                          "proved, supported, undecided, refuted or repairs")  # fmt: skip
+        return Credit(**shares)
+
+    def claim(self, at: tuple[str | int, ...], question: AssignmentQuestion, table: Any) -> Claim:
+        fields: dict[str, Any] = {"id": question.id, "expect": ("1 = 1",)}
+        for key, value in table.items():
+            if key in FIELDS and key != "id":
+                try:
+                    fields[key] = FIELDS[key](value)
+                except FieldError as error:
+                    self.fail((*at, key, *error.inside), error.problem, error.expected)
+        claim = Claim(**fields)
+        probe = {"number": "1", "matrix": "eye(2)"}.get(question.open)
+        with_hole = claim if probe is None else claim.changed(let={**claim.let, "answer": probe})
+        _, errors = read_formulas(with_hole)
+        if errors:
+            error = errors[0]
+            self.fail((*at, *error.field), error.problem, error.expected, error.hint)
+        return claim
+
+
+def plain_label(text: str) -> str:
+    """Return a label as it is compared: letters and digits only, small.
+
+    >>> plain_label("1.(b) ii"), plain_label("Q1b")
+    ('1bii', 'q1b')
+    """
+    return "".join(character for character in text.lower() if character.isalnum())

@@ -1,0 +1,199 @@
+"""`heed assignment`: questions to hand out, answers to grade."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from heedful.cli.output import JsonFlag, show, verb_group
+from heedful.errors import InputError
+
+if TYPE_CHECKING:
+    from heedful.assignments import CourseGrades
+
+app = verb_group("assignment", "Questions with locked settings: hand them out, grade the answers.")
+
+Feedback = Literal["verdict", "hint", "full"]
+AssignmentPath = Annotated[Path, Parameter(help="The assignment, a TOML file.")]
+
+
+@app.command
+def new(
+    path: Annotated[Path, Parameter(help="The file to write.")] = Path("assignment.toml"),
+) -> int:
+    """Write a ready assignment about attention, to be changed as you like.
+
+    Examples:
+
+        heed assignment new
+        heed assignment new week4.toml
+    """
+    from importlib import resources
+
+    from heedful.files import write_atomic
+
+    if path.exists():
+        raise InputError(str(path), "is there already", expected="a new file")
+    text = (resources.files("heedful.assignments") / "attention.toml").read_text("utf-8")
+    write_atomic(path, text)
+    print(f"wrote {path}")
+    return 0
+
+
+@app.command
+def check(
+    path: AssignmentPath,
+    *,
+    workers: Annotated[int | None, Parameter(help="Number of processes.")] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Check an assignment: every question can be read, and its solution earns every point.
+
+    Exit code 1 if a solution does not.
+
+    Examples:
+
+        heed assignment check assignment.toml
+    """
+    from heedful.assignments import load_assignment
+    from heedful.assignments.grading import check_solutions
+    from heedful.progress import meter
+    from heedful.views.assignments import solution_blocks
+
+    assignment = load_assignment(path)
+    with meter("judging solutions") as step:
+        grades = check_solutions(assignment, workers=workers, progress=step)
+    show(grades, solution_blocks, json=json)
+    (student,) = grades.students
+    answered = {question.id for question in assignment.questions if question.solution}
+    poor = [
+        grade for grade in student.grades if grade.question in answered and grade.points < grade.of
+    ]
+    return 1 if poor else 0
+
+
+@app.command
+def template(
+    path: AssignmentPath,
+    *,
+    to: Annotated[Path, Parameter(help="The file to write: .md, .tex, .ipynb or .toml.")],
+) -> int:
+    """Write a template for students: the questions with room for their answers.
+
+    Examples:
+
+        heed assignment template assignment.toml --to answers.md
+        heed assignment template assignment.toml --to answers.ipynb
+    """
+    from heedful.assignments import load_assignment
+    from heedful.assignments.template import template_text
+    from heedful.files import write_atomic
+
+    if to.exists():
+        raise InputError(str(to), "is there already", expected="a new file")
+    write_atomic(to, template_text(load_assignment(path), to.suffix))
+    print(f"wrote {to}")
+    return 0
+
+
+@app.command
+def grade(
+    path: AssignmentPath,
+    submissions: Annotated[Path, Parameter(help="A folder: one folder, zip or file a student.")],
+    *,
+    to: Annotated[Path | None, Parameter(help="Write pages and tables into this folder.")] = None,
+    feedback: Annotated[
+        Feedback, Parameter(help="What students see: the verdict, a hint, or everything.")
+    ] = "hint",
+    steps: Annotated[bool, Parameter(help="Check every step of a derivation.")] = True,
+    seconds: Annotated[float, Parameter(help="Time limit for one claim.")] = 8.0,
+    workers: Annotated[int | None, Parameter(help="Number of processes.")] = None,
+    gradescope: Annotated[
+        Path | None, Parameter(help="Also write Gradescope's results.json, for one submission.")
+    ] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Grade submissions in Markdown, LaTeX, notebooks and TOML.
+
+    Only what a question leaves open is taken from an answer; everything else is locked.
+
+    Examples:
+
+        heed assignment grade assignment.toml submissions/ --to graded
+        heed assignment grade assignment.toml submissions/ --feedback full --no-steps
+    """
+    from heedful.assignments import find_submissions, grade, load_assignment
+    from heedful.progress import meter
+    from heedful.views.assignments import course_blocks
+    from heedful.workers import TaskLimits
+
+    assignment = load_assignment(path)
+    alone = gradescope is not None
+    found = [submissions] if alone or submissions.is_file() else find_submissions(submissions)
+    if to is not None and to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise InputError("--to", f"{to} is not empty", expected="a new folder")
+    with meter("judging answers") as step:
+        grades = grade(
+            assignment,
+            found,
+            workers=workers,
+            steps=steps,
+            progress=step,
+            limits=TaskLimits(seconds=seconds),
+        )
+    show(grades, course_blocks, json=json)
+    _write(grades, to, gradescope, feedback)
+    return 0
+
+
+def _write(
+    grades: CourseGrades, to: Path | None, gradescope: Path | None, feedback: Feedback
+) -> None:
+    from heedful.files import write_atomic
+    from heedful.views.assignment_exports import gradescope_text, tables
+    from heedful.views.assignments import course_page, student_page
+
+    if gradescope is not None:
+        write_atomic(gradescope, gradescope_text(grades, feedback))
+    if to is None:
+        return
+    to.mkdir(parents=True, exist_ok=True)
+    names: dict[str, str] = {}
+    for number, student in enumerate(grades.students, 1):
+        name = f"{number:03d}.html"
+        names[student.student] = name
+        write_atomic(to / name, student_page(grades, student, feedback))
+    write_atomic(to / "index.html", course_page(grades, names))
+    for name, text in tables(grades).items():
+        write_atomic(to / name, text)
+    print(f"wrote {len(names)} pages, index.html and tables into {to}", file=sys.stderr)
+
+
+@app.command
+def autograder(
+    path: AssignmentPath,
+    *,
+    to: Annotated[Path, Parameter(help="The zip to write.")] = Path("autograder.zip"),
+    wheels: Annotated[
+        Path | None, Parameter(help="A folder of wheels that are installed without the network.")
+    ] = None,
+    feedback: Annotated[Feedback, Parameter(help="What students see.")] = "hint",
+) -> int:
+    """Write a zip for Gradescope: the assignment, setup.sh and run_autograder.
+
+    Examples:
+
+        heed assignment autograder assignment.toml
+        heed assignment autograder assignment.toml --wheels wheels/ --to week4.zip
+    """
+    from heedful.assignments import load_assignment
+    from heedful.assignments.template import autograder_zip
+    from heedful.files import write_atomic
+
+    load_assignment(path)
+    write_atomic(to, autograder_zip(path, wheels, feedback))
+    print(f"wrote {to}")
+    return 0

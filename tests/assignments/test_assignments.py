@@ -1,0 +1,195 @@
+"""Assignments: what is open is taken, what is locked stays locked, and every file is survived."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from course import CHANGES, FORMATS, POINTS, RIGHT, write_course
+
+from heedful.assignments import (
+    CourseGrades,
+    find_submissions,
+    grade,
+    load_assignment,
+    read_submission,
+)
+from heedful.assignments.grading import check_solutions
+from heedful.assignments.submission import formulas_in
+from heedful.assignments.template import autograder_zip, template_text
+from heedful.errors import FormulaError
+from heedful.views.assignment_exports import gradescope_text, tables
+from heedful.views.assignments import course_page, student_page
+
+READY = Path(sys.modules["heedful"].__file__ or "").parent / "assignments" / "attention.toml"
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> CourseGrades:
+    folder = tmp_path_factory.mktemp("course")
+    students = write_course(folder, 22)
+    return grade(load_assignment(folder / "assignment.toml"), find_submissions(students), workers=2)
+
+
+def of(course: CourseGrades, kind: str) -> dict[str, float]:
+    (student,) = [one for one in course.students if one.student.endswith(kind)]
+    return {one.question: one.points for one in student.grades}
+
+
+def test_every_solution_of_the_ready_assignment_earns_its_points() -> None:
+    assignment = load_assignment(READY)
+    (solutions,) = check_solutions(assignment, workers=2).students
+    for question, earned in zip(assignment.questions, solutions.grades, strict=True):
+        assert earned.points == (question.points if question.solution else 0), earned.question
+
+
+@pytest.mark.parametrize("suffix", [".md", ".tex", ".ipynb", ".toml"])
+def test_every_question_of_a_template_is_found_again(tmp_path: Path, suffix: str) -> None:
+    assignment = load_assignment(READY)
+    file = tmp_path / f"answers{suffix}"
+    file.write_text(template_text(assignment, suffix), "utf-8")
+    assert read_submission(file, assignment).missing == ()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_answers_are_found_in_every_format(tmp_path: Path, name: str) -> None:
+    assignment = load_assignment(READY)
+    (tmp_path / name).write_text(FORMATS[name](RIGHT), "utf-8")
+    read = read_submission(tmp_path, assignment)
+    assert read.missing == ()
+    assert read.read == (name,)
+
+
+LABELLED = [
+    "# Problem 1\n**(b)** $q = k_a$\n",
+    "1. Something\n\n(b) $q = k_a$\n",
+    "## Question 1(b)\n$q = k_a$\n",
+    "### 1.b)\n$q = k_a$\n",
+    "**1b** $q = k_a$\n",
+]
+
+
+@pytest.mark.parametrize("text", LABELLED)
+def test_labels_as_people_write_them(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.md").write_text(text, "utf-8")
+    answer = read_submission(tmp_path, load_assignment(READY)).answers["1b"]
+    assert [formula for formula, _ in formulas_in(answer.text)] == ["q = k_a"]
+
+
+def test_a_right_answer_earns_everything(graded: CourseGrades) -> None:
+    for kind in ("-right", "other-letters", "plain-letters"):
+        assert sum(of(graded, kind).values()) == POINTS, kind
+
+
+def test_a_wrong_answer_loses_the_points_of_its_question_only(graded: CourseGrades) -> None:
+    full = of(graded, "-right")
+    for kind, changed in CHANGES.items():
+        if kind in ("right", "other-letters", "plain-letters", "false-step"):
+            continue
+        earned = of(graded, f"-{kind}")
+        for question, points in earned.items():
+            if question in changed:
+                assert points < full[question], f"{kind}, {question}"
+            else:
+                assert points == full[question], f"{kind}, {question}"
+
+
+def test_no_attempt_to_cheat_earns_more_than_the_answer_itself(graded: CourseGrades) -> None:
+    plain = of(graded, "no-scale")["1b"]
+    assert of(graded, "cheat-tolerance")["1b"] <= plain
+    assert of(graded, "cheat-sheet")["1b"] <= plain
+    assert of(graded, "cheat-setting")["1b"] == 0
+    (student,) = [one for one in graded.students if one.student.endswith("cheat-sheet")]
+    assert any("are ignored: the assignment sets them" in note for note in student.submission.notes)
+
+
+def test_a_forgotten_scale_earns_its_part(graded: CourseGrades) -> None:
+    assert of(graded, "no-scale")["1b"] == 1.0
+
+
+def test_the_first_step_that_does_not_follow_is_named(graded: CourseGrades) -> None:
+    (student,) = [one for one in graded.students if one.student.endswith("false-step")]
+    (answer,) = [one for one in student.grades if one.question == "1b"]
+    assert answer.first_wrong == "k_aᵀ q = 2 β"
+    assert answer.points == answer.of
+
+
+def test_hostile_files_stop_nobody_and_are_named(graded: CourseGrades) -> None:
+    read = {one.student: one.submission for one in graded.students}
+    assert read["latin-1"].ignored == (("answers.md", "cannot be read (it is not UTF-8)"),)
+    assert read["empty"].read == ()
+    assert read["broken"].ignored
+    assert read["deep"].ignored
+    reasons = dict(read["bomb"].ignored)
+    assert "zip bomb" in reasons["answers.md"]
+    assert "outside" in reasons["../../outside.md"]
+    assert list(read["bomb"].answers) == ["2b"]
+    assert any("\\write18" in note for note in read["tex-commands"].notes)
+
+
+def test_pages_and_tables_say_what_was_read(graded: CourseGrades) -> None:
+    (student,) = [one for one in graded.students if one.student.endswith("no-scale")]
+    page = student_page(graded, student, "full")
+    assert "Your answer was read as" in page
+    assert "<script" not in page
+    assert "Where it fails" in page
+    assert "Where it fails" not in student_page(graded, student, "hint")
+    assert "Hint:" not in student_page(graded, student, "verdict")
+    assert "000-right" in course_page(graded, {})
+    grades = tables(graded)["grades.csv"]
+    assert grades.startswith("\ufeff")
+    rows = list(csv.DictReader(grades.removeprefix("\ufeff").splitlines()))
+    assert len(rows) == len(graded.students)
+    assert float(rows[0]["points"]) == POINTS
+
+
+def test_gradescope_gets_a_result_of_its_form(tmp_path: Path) -> None:
+    for name in ("source", "submission", "results"):
+        (tmp_path / name).mkdir()
+    archive = tmp_path / "autograder.zip"
+    archive.write_bytes(autograder_zip(READY, None, "hint"))
+    with zipfile.ZipFile(archive) as opened:
+        assert {"setup.sh", "run_autograder", "assignment.toml"} <= set(opened.namelist())
+        opened.extractall(tmp_path / "source")
+    (tmp_path / "submission" / "a.md").write_text("## 2b\nno\n\n## 1e\ntrue\n", "utf-8")
+    import os
+
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "AUTOGRADER_ROOT": str(tmp_path), "PATH": path}
+    subprocess.run(
+        ["bash", str(tmp_path / "source" / "run_autograder")], env=environment, check=True
+    )
+    result = json.loads((tmp_path / "results" / "results.json").read_text("utf-8"))
+    assert result["score"] == sum(test["score"] for test in result["tests"]) == 1.0
+    assert all(0 <= test["score"] <= test["max_score"] for test in result["tests"])
+
+
+def test_gradescope_takes_one_student(graded: CourseGrades) -> None:
+    with pytest.raises(ValueError, match="unpack"):
+        gradescope_text(graded, "hint")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[[question]]\nid = "1"\nopen = "song"\n', "one of query"),
+        ('[[question]]\nid = "1"\nopen = "statement"\n', "1 = 1"),
+        ('[[question]]\nid = "1"\nopen = "query"\n', "nothing is expected"),
+        ('[[question]]\nid = "1"\nopen = "query"\nexpect = "x = = 1"\n', "question.expect"[:0]),
+        ('[[question]]\nid = "1"\nopen = "choice"\noptions = ["a"]\n', "options"),
+        ("title = 3\n", "question"),
+        ('[[question]]\nid = "1"\nopen = "text"\npoints = -1\n', "from 0"),
+    ],
+)
+def test_a_wrong_assignment_is_refused_at_its_line(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "assignment.toml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(FormulaError) as refused:
+        load_assignment(file)
+    assert says in str(refused.value)
+    assert refused.value.line is not None
