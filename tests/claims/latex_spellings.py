@@ -29,6 +29,7 @@ from heedful.claims.language.tree import (
     Unary,
     bound_names,
     is_condition,
+    mentions,
 )
 
 Style = Literal["typeset", "terse", "ornate"]
@@ -183,9 +184,12 @@ class _Speller:
         words = {"and": r"\text{ and }", "or": r" \lor ", "implies": r" \Rightarrow "}
         if self.ornate:
             words = {"and": r" \land ", "or": r"\;\text{or}\;", "implies": r" \implies "}
-        return f"{self.at(left, sides[0])} {words.get(operator, operator)} " + self.at(
-            right, sides[1]
-        )
+        first, last = self.at(left, sides[0]), left
+        while isinstance(last, Binary) and last.operator in "+-*":
+            last = last.right
+        if operator in "+-" and set(bound_names(last)) & mentions(right):
+            first = self.brackets(self.at(left, Precedence.SUM))  # where the sum ends must be seen
+        return f"{first} {words.get(operator, operator)} {self.at(right, sides[1])}"
 
     def call(self, node: Call) -> tuple[str, Precedence]:
         bound = bound_names(node)

@@ -301,8 +301,8 @@ class _Reading:
         with_hole = claim if probe is None else claim.changed(let={**claim.let, "answer": probe})
         _, errors = read_formulas(with_hole)
         if errors:
-            error = errors[0]
-            self.fail((*at, *error.field), error.problem, error.expected, error.hint)
+            first = errors[0]
+            self.fail((*at, *first.field), first.problem, first.expected, first.hint)
         return claim
 
 

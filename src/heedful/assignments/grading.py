@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import itemgetter
 from pathlib import Path
 
 from heedful.assignments.assignment import Assignment, AssignmentQuestion
@@ -526,15 +527,13 @@ class _Grader:
         for claim, should_hold in claims:
             answer = self.of(claim)
             if not isinstance(answer, Verdict):
-                found = ("unread", None, f"{answer.problem}; {answer.hint}".rstrip("; "))
-                rank = -1
-            else:
-                word, reason = answer.verdict, ""
-                if not should_hold:
-                    word, reason = _NEGATED[word]
-                found, rank = (word, answer, reason), ORDER.index(word)
-            if rank < worst[0]:
-                worst = (rank, *found)
+                why = f"{answer.problem}; {answer.hint}".rstrip("; ")
+                worst = min(worst, (-1, "unread", None, why), key=itemgetter(0))
+                continue
+            word, reason = answer.verdict, ""
+            if not should_hold:
+                word, reason = _NEGATED[word]
+            worst = min(worst, (ORDER.index(word), word, answer, reason), key=itemgetter(0))
         return worst[1], worst[2], worst[3]
 
 
@@ -580,9 +579,9 @@ def grade(
                 answer = submission.answers.get(question.id)
                 if answer is not None:
                     picked, read, trees = pick(question, answer)
-                    claims = grader.claims(question, picked)
+                    derivation = grader.step_claims(question, picked, trees)
                     parts[question.id] = _Parts(
-                        picked, read, claims, grader.step_claims(question, picked, trees)
+                        picked, read, grader.claims(question, picked), derivation
                     )
             taken.append(parts)
         every = [part for parts in taken for part in parts.values()]

@@ -88,23 +88,17 @@ def _statistics(record: CourseGrades) -> Iterator[Block]:
             question.id,
             f"{statistics.fmean(points):.2f} of {question.points:g}",
             f"{statistics.median(points):g}",
-            *(
-                str(sum(test(grade) for grade in grades))
-                for test in (
-                    lambda grade: grade.points >= grade.of,
-                    lambda grade: grade.points == 0,
-                    lambda grade: grade.word == "unread",
-                    lambda grade: grade.word == "missing",
-                )
-            ),
+            str(sum(grade.points >= grade.of for grade in grades)),
+            str(sum(grade.points == 0 for grade in grades)),
+            *(str(sum(grade.word == word for grade in grades)) for word in ("unread", "missing")),
         )
     yield shown
     frequent = Table(title="Frequent wrong answers", columns=("question", "answer", "how many"),
                      left=(0, 1))  # fmt: skip
-    for question, groups in record.groups.items():
+    for label, groups in record.groups.items():
         for text, count in groups[:3]:
             if count > 1:
-                frequent.row(question, text, str(count))
+                frequent.row(label, text, str(count))
     if frequent.rows:
         yield frequent
     looks = [

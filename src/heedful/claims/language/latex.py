@@ -1466,7 +1466,7 @@ class _Reader:
         """Read [ ] after a value: entries where it has a comma, otherwise brackets."""
         entry = bool(_outer_commas(inside))
         simple = len(inside) == 1 and (
-            inside[0].kind == "number" or (len(inside[0].text) == 1 and inside[0].kind == "name")
+            inside[0].text.isdigit() or (len(inside[0].text) == 1 and inside[0].kind == "name")
         )
         if simple:
             text = inside[0].text
