@@ -83,12 +83,12 @@ VERDICTS = {
     },
     "seed_002": {
         "proved": """
-            1.1.a.sum 1.1.c 1.2.a 1.2.a.scores 1.2.a.weights 1.2.a.limit
+            1.1.a.exp 1.1.a.nonnegative 1.1.a.sum 1.1.c 1.2.a 1.2.a.scores 1.2.a.weights 1.2.a.limit
             1.3.3.product 2.1.a.orthogonal 2.1.b.monotone 2.2.a.first 2.2.a.opposite
             2.2.a.focus
         """,
         "supported": """
-            1.1.a.exp 1.1.a.nonnegative 1.2.a.when 2.1.a 2.1.a.scores 2.1.b.stable
+            1.2.a.when 2.1.a 2.1.a.scores 2.1.b.stable
         """,
         "refuted": """
             1.1.b.dot 1.1.b 1.1.d 1.3.1 1.3.2.Q 1.3.2.K 1.3.2.V 1.3.3 1.3.4 1.3.5

@@ -278,10 +278,14 @@ class Reading(Record):
     """The set that was asked about."""
     mass: Array | None
     """Σ α over that set, for each query."""
+    mean: Array | None = None
+    """The mean of all outputs, as heads with these queries give it, if it was asked for."""
 
     @classmethod
-    def of(cls, attention: AttentionResult, mass_on: Sequence[int] | None = None) -> Reading:
-        """Take an attention result and answer what the mass on `mass_on` is."""
+    def of(
+        cls, attention: AttentionResult, mass_on: Sequence[int] | None = None, mean: bool = False
+    ) -> Reading:
+        """Take an attention result, and answer what the mass on `mass_on` and the mean are."""
         chosen = None
         if mass_on is not None:
             chosen = indices("--mass-on", mass_on, attention.weights.shape[-1])
@@ -293,4 +297,5 @@ class Reading(Record):
             effective_keys=attention.effective_keys,
             mass_on=chosen,
             mass=None if chosen is None else attention.mass(chosen),
+            mean=attention.output.mean(axis=0) if mean and attention.output.ndim == 2 else None,
         )

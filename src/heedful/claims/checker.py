@@ -24,6 +24,7 @@ from typing import Any
 
 from heedful.claims.judge import judge_claim
 from heedful.claims.language import show
+from heedful.claims.reasons import Reason
 from heedful.claims.sheet.claim import Claim
 from heedful.claims.sheet.formulas import ParsedFormula, map_formulas, reading
 from heedful.claims.sheet.reader import Sheet, catalog, find_sheets
@@ -150,6 +151,8 @@ class Explanation(Record):
     """The claim as it stands in its sheet."""
     verdict: Verdict
     """What the laboratory says about it."""
+    reasons: tuple[Reason, ...] = ()
+    """The reasoning, part by part: a proof's cases, the counterexample by hand, the repair."""
 
 
 def disagreements(

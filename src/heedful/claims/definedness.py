@@ -12,7 +12,17 @@ import math
 
 from heedful.claims.compile import CompiledClaim
 from heedful.claims.functions import FUNCTIONS, Sign
-from heedful.claims.language.tree import Binary, Call, Expression, Name, Number, walk
+from heedful.claims.language import show
+from heedful.claims.language.tree import (
+    Binary,
+    Call,
+    Compare,
+    Expression,
+    ForAll,
+    Name,
+    Number,
+    walk,
+)
 from heedful.claims.symbols import Domain, Interval, Values
 
 
@@ -128,8 +138,10 @@ def _sign_of_name(text: str, compiled: CompiledClaim) -> Sign:
     if text in ("e", "pi"):
         return "positive"
     base = text.partition("_")[0]
-    if base.rstrip("0123456789") == "alpha" and base not in compiled.domains:
-        return "positive"  # a weight is exp(…) over a sum of such
+    declared = {*compiled.domains, *compiled.definitions}
+    if base.rstrip("0123456789") == "alpha" and not declared & {base, text}:
+        # A weight is exp(…) over a sum of such.
+        return "positive" if compiled.heads or compiled.sequence else "unknown"
     domain: Domain | None = compiled.domains.get(text)
     if text in ("n", "d") and domain is None:
         return "positive"
@@ -141,3 +153,41 @@ def _sign_of_name(text: str, compiled: CompiledClaim) -> Sign:
     if low is None or low < 0:
         return "unknown"
     return "positive" if low > 0 or is_open else "nonnegative"
+
+
+def proved_by_sign(compiled: CompiledClaim) -> tuple[str, ...] | None:
+    """Prove what follows from signs alone, such as α_i ≥ 0 and exp(x) > 0; None: it does not."""
+    if compiled.given is not None or not always_defined(compiled):
+        return None
+    steps: list[str] = []
+    for tree in compiled.expectations:
+        body = tree.body if isinstance(tree, ForAll) else tree
+        match body:
+            case Compare(">=" | ">" as operator, larger, Number(value)) if value == 0:
+                pass
+            case Compare("<=" | "<" as operator, Number(value), larger) if value == 0:
+                pass
+            case _:
+                return None
+        sign = sign_of(larger, compiled)
+        if sign == "unknown" or (operator in (">", "<") and sign != "positive"):
+            return None
+        steps += _sign_steps(larger)
+        steps.append(f"so {show(larger, style='unicode')} is {SIGN_WORDS[sign]}")
+    return tuple(dict.fromkeys(steps))
+
+
+SIGN_WORDS = {"positive": "above 0", "nonnegative": "not below 0"}
+
+
+def _sign_steps(node: Expression) -> list[str]:
+    """Say why the parts of a value have the sign they have."""
+    steps = []
+    for part in walk(node):
+        if isinstance(part, Name) and part.text.startswith("alpha"):
+            steps.append("a weight is exp(k_i·q) divided by a sum of such numbers")
+            steps.append("exp is above 0 everywhere, a sum of such numbers too, and their ratio")
+        elif isinstance(part, Call) and FUNCTIONS[part.function].value_sign != "unknown":
+            sign = SIGN_WORDS[FUNCTIONS[part.function].value_sign]
+            steps.append(f"{part.function}(…) is {sign} whatever stands in it")
+    return steps

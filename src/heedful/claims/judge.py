@@ -25,7 +25,7 @@ import numpy as np
 from heedful.claims import statistics
 from heedful.claims.algebra import prove_identity
 from heedful.claims.compile import CompiledClaim, compile_claim, equations_only
-from heedful.claims.definedness import always_defined
+from heedful.claims.definedness import always_defined, proved_by_sign
 from heedful.claims.existence import decide_existence, has_existence
 from heedful.claims.language.tree import Call, Compare, walk
 from heedful.claims.letters import assignments
@@ -38,6 +38,7 @@ from heedful.claims.proofs import (
     decided_on_ranges,
     disproved_from,
     exact_answer,
+    exact_difference,
     exact_truth,
     prove_uniqueness,
     proved_from,
@@ -194,6 +195,14 @@ def _by_algebra(compiled: CompiledClaim, _deadline: float) -> Decision | None:
     return "proved", Evidence(method="algebra", statement=statement, steps=steps), None
 
 
+def _by_sign(compiled: CompiledClaim, _deadline: float) -> Decision | None:
+    steps = proved_by_sign(compiled)
+    if steps is None or not _well_formed(compiled):
+        return None
+    statement = f"It follows from the signs of its parts: {steps[-1].removeprefix('so ')}."
+    return "proved", Evidence(method="algebra", statement=statement, steps=steps), None
+
+
 def _by_search(compiled: CompiledClaim, deadline: float) -> Decision:
     survey = survey_cases(compiled, deadline)
     if survey.failures:
@@ -230,7 +239,8 @@ def _refuted(compiled: CompiledClaim, survey: Survey) -> Decision:
     statement = counterexample.statement
     method = "search and exact arithmetic" if certain else "search in float64"
     if certain and counterexample.gap < ROUNDING:
-        statement += " In float64 it would pass; in exact arithmetic it does not."
+        counterexample = _told_exactly(compiled, case, counterexample)
+        statement = counterexample.statement
     if compiled.large:
         symbol = compiled.large[0]
         value = case.scalars[symbol]
@@ -269,6 +279,25 @@ def _refuted_at(compiled: CompiledClaim, survey: Survey, found: FailingPoint) ->
 
 def _digits(x: float) -> str:
     return f"{x:.12g}"
+
+
+def _told_exactly(
+    compiled: CompiledClaim, case: Case, counterexample: Counterexample
+) -> Counterexample:
+    """Say by how much a case fails that float64 would let pass."""
+    relations = [tree for tree in compiled.expectations if isinstance(tree, Compare)]
+    if len(relations) == len(compiled.expectations) == 1:
+        apart = exact_difference(compiled, case, relations[0])
+        if apart is not None:
+            statement = (
+                f"{counterexample.statement} In float64 it would pass; exactly, left minus right "
+                f"is {apart}."
+            )
+            return replace(
+                counterexample, exactly=apart, gap=abs(float(apart)), statement=statement
+            )
+    statement = f"{counterexample.statement} In exact arithmetic it does not hold."
+    return replace(counterexample, gap=max(counterexample.gap, 0.0), statement=statement)
 
 
 def _undefined(compiled: CompiledClaim, case: Case, reason: str) -> Decision:
@@ -603,6 +632,7 @@ STRENGTHS = ("refuted", "undecided", "supported", "proved")
 WAYS: tuple[Callable[[CompiledClaim, float], Decision | None], ...] = (
     _by_theorem,
     _by_algebra,
+    _by_sign,
     _by_draws,
     _by_search,
 )
@@ -630,6 +660,10 @@ MOST_SHOWN = 6
 """Entries of a vector that a sentence lists."""
 MOST_KEYS = 12
 """Keys that are written out in a command, at most."""
+
+
+_HEAD = re.compile(r"(?:(beta|\d+(?:\.\d+)?)\s*\*?\s*)?\(?((?:[-+ ]*mu_\w+)+)\)?")
+"""A query that `heed noise` can be told: a scale, and a sum of means."""
 
 
 def describe(compiled: CompiledClaim, case: Any, outcome: Any) -> Counterexample:
@@ -703,16 +737,22 @@ def _noise_command(compiled: CompiledClaim, case: Any) -> str | None:
         rf"([\d./]+)\s*\*?\s*mu_{name}\s*\*?\s*mu_{name}\s*(?:\^T|ᵀ|')",
         claim.covariance[name].strip(),
     )
-    beta = case.scalars.get("beta")
-    if variance_text is None or beta is None:
+    if variance_text is None:
         return None
-    heads = []
+    heads, factors = [], set()
     for text in (claim.query,) if claim.query is not None else claim.heads:
-        inner = re.fullmatch(r"beta\s*\*?\s*\(?([^()]*)\)?", text.strip())
+        inner = _HEAD.fullmatch(text.strip())
         if inner is None:
             return None
-        head = re.sub(r"mu_(\w+)", lambda m: str(members.get(m[1], m[1])), inner[1])
+        factors.add(inner[1] or "1")
+        head = re.sub(r"mu_(\w+)", lambda m: str(members.get(m[1], m[1])), inner[2])
         heads.append(head.replace(" ", ""))
+    if len(factors) != 1:
+        return None
+    (factor,) = factors
+    beta = case.scalars.get("beta") if factor == "beta" else float(factor)
+    if beta is None:
+        return None
     variance = float(Fraction(variance_text[1]))
     n, d = int(case.scalars["n"]), int(case.scalars.get("d", case.scalars["n"]))
     return (
@@ -725,7 +765,9 @@ def _command(compiled: CompiledClaim, world: Any, worst: int) -> str | None:
     """Return a `heed attend` or `heed copyable` command with exactly the numbers of the case."""
     if world is None:
         return None
-    keys, query = world.families.get("k"), world.symbols.get("q") or world.symbols.get("q_1")
+    keys = world.families.get("k")
+    queries = [world.symbols[f"q_{head}"] for head in range(1, len(compiled.heads) + 1)]
+    query = next(iter(queries), None)
     if keys is None or compiled.sequence:
         return None
     source = _source(compiled, _row(keys, worst))
@@ -734,6 +776,9 @@ def _command(compiled: CompiledClaim, world: Any, worst: int) -> str | None:
     if source is None or query is None or query.kind != "vector":
         return None
     numbers = " ".join(str(_short(x)) for x in _row(query, worst))
+    if len(queries) > 1:  # every head, and what they give together
+        rows = [[_short(x) for x in _row(each, worst)] for each in queries]
+        numbers = f"'{json.dumps(rows)}' --mean"
     scale = f" --scale {compiled.claim.scale}" if compiled.claim.scale != 1 else ""
     return f"heed attend {source} --query {numbers}{scale}"
 
@@ -780,13 +825,13 @@ def _plain(value: float) -> Any:
     return int(value) if float(value) == round(float(value)) and abs(value) < 1e15 else float(value)
 
 
-def told_apart(left: Any, right: Any) -> tuple[str, str]:
+def told_apart(left: Any, right: Any, least: int = 4) -> tuple[str, str]:
     """Return two values in words, with as many figures as it takes to see that they differ.
 
     >>> told_apart(0.5, 0.50000001)
     ('0.5', '0.50000001')
     """
-    for figures in range(4, 17):
+    for figures in range(least, 18):
         shown = _words(left, figures), _words(right, figures)
         if shown[0] != shown[1] or left == right:
             break

@@ -26,6 +26,7 @@ from heedful.claims.balls import (
     as_written,
     decimal_of,
     each,
+    flatten,
     identity,
     multiply,
     number,
@@ -66,6 +67,8 @@ NARROWEST = 1e-7
 """A box narrower than this, relative to its end, is not halved again."""
 JUMPS = ("sign", "floor", "argmax", "rank", "round16", "roundbf16", "distance")
 """Functions that are not continuous, or not known to be."""
+DIFFERENCE_BITS = (200, 2_000, 20_000)
+"""Precisions at which two sides that float64 cannot tell apart are subtracted."""
 NOT_ENCLOSED = (NotEnclosed, ZeroDivisionError, ValueError, OverflowError)
 """What ball arithmetic raises where it cannot enclose a value."""
 
@@ -118,6 +121,22 @@ def exact_gap(compiled: CompiledClaim, case: Case) -> Any:
         left, right = (number(evaluator.value(side)).flat() for side in (node.left, node.right))
         gap = left - right if node.operator in ("<", "<=") else right - left
         return gap.mid() if gap.is_finite() else None
+    return None
+
+
+def exact_difference(compiled: CompiledClaim, case: Case, relation: Compare) -> str | None:
+    """Return left minus right of two numbers, as precisely as it takes to tell it from 0."""
+    difference = Binary("-", relation.left, relation.right)
+    for bits in DIFFERENCE_BITS:
+        with ctx.workprec(bits), suppress(*NOT_ENCLOSED):
+            scalars = {name: decimal(value) for name, value in case.scalars.items()}
+            world = ball_world(compiled, scalars, case.arrays, case.scalars)
+            entries = list(flatten(BallEvaluator(world).value(difference)))
+            if len(entries) != 1:
+                return None
+            apart = entries[0].flat()
+            if not apart.contains(0):
+                return str(apart.mid().str(4, radius=False))
     return None
 
 

@@ -51,6 +51,8 @@ class Counterexample(Record):
     """What the right side comes to."""
     gap: float
     """By how much it fails."""
+    exactly: str | None = None
+    """Left minus right, where the two are too near each other for float64."""
     statement: str
     """The case in a sentence."""
     command: str | None = None

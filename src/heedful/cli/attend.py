@@ -42,6 +42,9 @@ def attend_command(
     mass_on: Annotated[
         list[int] | None, Parameter(consume_multiple=True, help="Report the mass on these keys.")
     ] = None,
+    mean: Annotated[
+        bool, Parameter(negative="", help="Also the mean of all outputs: the queries are heads.")
+    ] = False,
     json: JsonFlag = False,
     figure: FigurePath = None,
 ) -> int:
@@ -79,7 +82,7 @@ def attend_command(
         scale=keys.scale_value(),
         mask=mask,
     )
-    record = Reading.of(reading, mass_on)
+    record = Reading.of(reading, mass_on, mean)
     show(record, reading_blocks, json=json)
     draw(record, figure, reading_figure)
     return 0

@@ -176,6 +176,7 @@ def explain(
         heed explain b --sheet answers.toml --figure b.svg
     """
     from heedful.claims.checker import Checker, Explanation
+    from heedful.claims.reasons import reasons
     from heedful.claims.sheet import catalog, claim_named, find_sheets
     from heedful.progress import meter
     from heedful.views.claims import explanation_blocks, verdict_figure
@@ -189,7 +190,7 @@ def explain(
         meter(f"judging {home.name}/{wanted.id}") as step,
     ):
         verdict = checker.judge_one(home, wanted, step)
-    record = Explanation(claim=wanted, verdict=verdict)
+    record = Explanation(claim=wanted, verdict=verdict, reasons=reasons(wanted, verdict))
     show(record, explanation_blocks, json=json)
     if figure is not None:
         drawn = verdict_figure(verdict)

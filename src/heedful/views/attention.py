@@ -117,6 +117,8 @@ def _many_queries(record: Reading) -> Iterator[Block]:
     if len(rows) > READING_ROWS:
         grid.row(f"{len(rows) - READING_ROWS} more", *[""] * (len(columns) - 1))
     yield grid
+    if record.mean is not None:
+        yield Text(f"mean of all outputs: {vector(np.asarray(record.mean), most=12)}")
 
 
 DESIGN_ROWS = 12

@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 
 from heedful import __version__
 from heedful.claims.checker import WORDS, CheckReport, Explanation, SheetSummary
+from heedful.claims.judge import told_apart
 from heedful.claims.language import with_letters
+from heedful.claims.reasons import WHY_REPAIR, Reason
 from heedful.claims.sheet import setting_text, toml_lines
 from heedful.claims.sheet.formulas import reading
 from heedful.claims.verdict import KINDS, Counterexample, Verdict
@@ -57,6 +59,8 @@ MOST_VALUES = 16
 """Entries of a list that the page shows."""
 REPEATED = ("left", "right", "gap")
 """Figures of the evidence that its counterexample shows again."""
+SAID = ("beta_0_formula", "low", "high")
+"""Figures that the statement or the answer gives already."""
 
 
 def check_blocks(record: CheckReport) -> Iterator[Block]:
@@ -117,10 +121,10 @@ def explanation_blocks(record: Explanation) -> Iterator[Block]:
     yield from _line("read as", claim.reading)
     yield from _line("our number", claim.number)
     yield Text("")
-    yield from verdict_blocks(verdict)
+    yield from verdict_blocks(verdict, record.reasons)
 
 
-def verdict_blocks(verdict: Verdict) -> Iterator[Block]:
+def verdict_blocks(verdict: Verdict, reasons: tuple[Reason, ...] = ()) -> Iterator[Block]:
     """Yield a verdict with its reasons, its counterexample and its repair."""
     kind = f" ({KIND_WORDS[verdict.kind]})" if verdict.number or verdict.reading else ""
     yield Text(("verdict: ", Span(verdict.verdict, TONES[verdict.verdict]), kind))
@@ -130,16 +134,28 @@ def verdict_blocks(verdict: Verdict) -> Iterator[Block]:
     for place, step in enumerate(verdict.evidence.steps, 1):
         yield from _line("", f"{place}. {step}")
     for name, value in verdict.evidence.numbers.items():
-        if verdict.counterexample is None or name not in REPEATED:
+        if not (verdict.counterexample and name in REPEATED) and name not in SAID:
             yield from _line("", f"{figure_name(name)} = {_value(value)}")
     if verdict.counterexample is not None:
         yield Text("")
         yield from _counterexample(verdict)
+    for reason in reasons:
+        if reason.title != WHY_REPAIR:
+            yield from _reason(reason)
     if verdict.repair is not None:
         yield Text("")
         yield Text(("repair: ", Span(verdict.repair.statement, "strong")))
+        for reason in reasons:
+            if reason.title == WHY_REPAIR:
+                yield from (Text(line, indent=2) for line in reason.lines)
         yield from _line("then it is", verdict.repair.verdict)
         yield Code(toml_lines(verdict.repair.changes), 4, tone="code")
+
+
+def _reason(reason: Reason) -> Iterator[Block]:
+    yield Text("")
+    yield Text(f"{reason.title[0].lower()}{reason.title[1:]}:")
+    yield from (Text(line, indent=2) for line in reason.lines)
 
 
 def figure_name(name: str) -> str:
@@ -247,9 +263,15 @@ def _counterexample(verdict: Verdict) -> Iterator[Block]:
     for name, value in case.symbols.items():
         yield from _line("", f"{name} = {_value(value)}")
     if case.left is not None:
-        yield from _line("left side", _value(case.left))
-        yield from _line("right side", _value(case.right))
-        yield from _line("fails by", number(case.gap))
+        left, right = _value(case.left), _value(case.right)
+        if left == right and isinstance(case.left, float) and isinstance(case.right, float):
+            left, right = told_apart(case.left, case.right)
+        yield from _line("left side", left)
+        yield from _line("right side", right)
+        if case.exactly is not None:
+            yield from _line("left minus right", case.exactly)
+        else:
+            yield from _line("fails by", number(case.gap))
     if case.command:
         yield from _line("", "see it:")
         yield Code(case.command, 4)

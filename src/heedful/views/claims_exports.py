@@ -97,6 +97,8 @@ def decisive(verdict: Verdict) -> str:
     case = verdict.counterexample
     if case is not None and case.left is None:
         return ""  # a statement without two sides fails, but not by an amount
+    if case is not None and case.exactly is not None:
+        return f"apart by {case.exactly}"
     if case is not None and math.isfinite(case.gap):
         return f"fails by {_short(case.gap)}"
     numbers = verdict.evidence.numbers

@@ -205,7 +205,9 @@ def picture_of(command: str) -> dict[str, Any] | None:
         named = {int(place) for head in flags["heads"] for place in re.findall(r"\d+", head)}
         picture["of"] = sorted(named)
     elif "query" in flags:
-        picture["queries"] = [[float(number) for number in flags["query"]]]
+        written = flags["query"]
+        rows = json.loads(written[0]) if written[0].startswith("[") else [written]
+        picture["queries"] = [[float(number) for number in row] for row in rows]
     return picture
 
 
