@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from heedful.attention import attend, orthonormal
+from heedful.cli.main import main
 from heedful.studies.exploration import Exploration, explore
 from heedful.views.exploration import exploration_section
 from heedful.views.html import blocks_html
@@ -59,3 +61,28 @@ def test_the_section_tells_the_record_in_markup_of_its_own(record: Exploration) 
     assert html.count("<svg") == html.count("</svg>") >= 8
     assert "<i>k</i><sub>a</sub>" in html
     assert "nan" not in html.lower().split()
+
+
+def test_a_distance_stands_with_its_norm_and_the_command_prints_it(
+    record: Exploration, capsys: pytest.CaptureFixture[str]
+) -> None:
+    html = blocks_html([exploration_section(record, 1.0)])
+    command = f"heed design kqv --norm {record.addition_norm:g}"
+    assert command in html
+    assert f"norm {record.addition_norm:g}:" in html
+    assert main(command.split()[1:]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    error = f"{record.additions[-1].error:.4g} away from u_b"
+    assert error == "17.32 away from u_b"
+    assert error in printed
+
+
+def test_the_failing_share_is_that_of_the_scale_beside_it(record: Exploration) -> None:
+    two = record.noise.studies[1]
+    said = next(one.text for one in record.conclusions if "steadier" in one.text)
+    assert f"they fail in {two.exact.failure_probability:.1%} of the draws" in said
+    assert f"in {two.limit.failure_probability:.1%} however large" in said
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    percent = f"{100 * two.exact.failure_probability:.1f} % of the draws"
+    assert percent in readme
+    assert all(one.stands for one in record.conclusions)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +64,20 @@ def test_a_study_that_is_done_trains_nothing_again(record: KnowledgeStudy, folde
     assert before.keys() == after.keys()
     assert [arm.seeds for arm in again.arms] == [arm.seeds for arm in record.arms]
     assert [one.answer for one in again.answers] == [one.answer for one in record.answers]
+
+
+def test_clocks_that_run_wild_change_nothing_but_times(
+    record: KnowledgeStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_times(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: without_times(v) for name, v in value.items() if "minutes" not in name}
+        return [without_times(one) for one in value] if isinstance(value, list) else value
+
+    draw, real = random.Random(0), time.perf_counter
+    monkeypatch.setattr(time, "perf_counter", lambda: real() * draw.uniform(1, 9))
+    monkeypatch.setattr(time, "process_time", lambda: -real() * draw.uniform(1, 9))
+    assert without_times(small_study(tmp_path).to_dict()) == without_times(record.to_dict())
 
 
 def test_an_interrupted_study_goes_on_to_the_same_weights(tmp_path: Path) -> None:
