@@ -129,7 +129,7 @@ def examine() -> Installation:
         heedful=__version__,
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
-        cpu=_cpu_name(),
+        cpu=cpu_name(),
         cores=len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count() or 1,
@@ -164,7 +164,8 @@ def _cpu_lines() -> list[str]:
     return path.read_text(errors="replace").split("\n") if path.exists() else []
 
 
-def _cpu_name() -> str:
+def cpu_name() -> str:
+    """Return what the processor calls itself."""
     for line in _cpu_lines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()

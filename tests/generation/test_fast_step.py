@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import given
@@ -11,7 +14,8 @@ from torch.nn import functional
 
 from heedful.errors import InputError
 from heedful.generation import FastStep
-from heedful.generation.fast import product
+from heedful.generation.fast import Products, product
+from heedful.generation.kernels import TorchKernels
 
 TOLERANCE = {torch.float64: (1e-10, 1e-12), torch.float32: (1e-4, 1e-5)}
 
@@ -121,6 +125,35 @@ def test_int8_is_within_its_rounding(outputs: int, rows: int, seed: int) -> None
     bound = x.abs().sum(dim=1, keepdim=True) * weight_step / 2
     bound = bound + input_step * (weight.abs().sum(dim=1) + inputs * weight_step / 2)
     assert bool(((found - exact).abs() <= bound * 1.001 + 1e-5).all())
+
+
+@given(outputs=st.integers(1, 40), rows=st.integers(1, 3), seed=st.integers(0, 99))
+def test_bfloat16_is_the_product_with_rounded_weights(outputs: int, rows: int, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    weight = torch.randn(outputs, 24, generator=generator)
+    x = torch.randn(rows, 24, generator=generator)
+    found = product(weight, None, "bfloat16")(x)
+    torch.testing.assert_close(found, x @ weight.bfloat16().float().mT, rtol=1e-5, atol=1e-5)
+
+
+def test_what_was_measured_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    weights, x = [torch.randn(16, 8), torch.randn(24, 8)], torch.randn(1, 8)
+    monkeypatch.setattr("heedful.generation.fast.load", lambda: 3.0)
+    torch.testing.assert_close(product(weights[0], None)(x), x @ weights[0].mT)
+    assert not list(tmp_path.rglob("one_row.json"))  # what a busy machine says is not kept
+    monkeypatch.setattr("heedful.generation.fast.load", lambda: 0.1)
+    for _ in range(2):
+        products = Products(TorchKernels())
+        made = [products.product(weight, None) for weight in weights]
+        for one, weight in zip(made, weights, strict=True):
+            torch.testing.assert_close(one(x), x @ weight.mT)
+    (known,) = tmp_path.rglob("one_row.json")
+    assert [set(choice) for choice in json.loads(known.read_text()).values()] == [
+        {"16 × 8", "24 × 8"}
+    ]
+    known.write_text("damaged")
+    torch.testing.assert_close(product(weights[0], None)(x), x @ weights[0].mT)
 
 
 def test_int8_needs_float32() -> None:

@@ -54,6 +54,24 @@ def test_norms(compiled: CompiledKernels, shape: tuple[int, int]) -> None:
     )
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (9, 130), (65, 512), (600, 1_000)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("shifted", [True, False])
+def test_every_way_to_multiply_one_row_is_the_same_product(
+    compiled: CompiledKernels, shape: tuple[int, int], dtype: torch.dtype, shifted: bool
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    weight = torch.randn(shape, generator=generator).to(dtype)
+    bias = torch.randn(shape[0], generator=generator) if shifted else None
+    x = torch.randn(1, 2 * shape[1], generator=generator)[:, ::2]  # not contiguous
+    wanted = functional.linear(x.double(), weight.double(), None if bias is None else bias.double())
+    ways = TorchKernels().one_row(weight, bias) | compiled.one_row(weight, bias)
+    assert "compiled" in ways
+    for name, way in ways.items():
+        found = way(x.contiguous() if name == "blocks" else x)
+        torch.testing.assert_close(found.double(), wanted, rtol=1e-5, atol=1e-4, msg=name)
+
+
 def test_activations_over_all_magnitudes(compiled: CompiledKernels) -> None:
     sizes = torch.logspace(-30, 4, 2_000)
     x = torch.cat([-sizes, torch.zeros(1), sizes])

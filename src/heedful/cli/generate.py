@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:  # these classes live beside torch, which is loaded only when a model is opened
     Checkpoint = GenerationResult = GeneratedTexts = Method = Tokenizer = Any
 
-Precision = Literal["float32", "int8"]
+Precision = Literal["float32", "bfloat16", "int8"]
 
 
 @Parameter(name="*")
@@ -122,7 +122,7 @@ def generate(
     source: SourceFlags = DEFAULT_SOURCE,
     precision: Annotated[
         Precision,
-        Parameter(help="int8 rounds the weights: faster, and no longer exact."),
+        Parameter(help="bfloat16 and int8 round the weights: faster, and no longer exact."),
     ] = "float32",
     scores: Annotated[bool, Parameter(help="Show every token with its probability.")] = False,
     stream: Annotated[bool, Parameter(help="Print the text while it is generated.")] = False,

@@ -9,8 +9,12 @@ that can be (`kernels`). What a block is, and in which order, comes from the equ
 
 from __future__ import annotations
 
+import json
 import math
+import statistics
+import time
 import warnings
+from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
@@ -20,7 +24,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from heedful.errors import InputError
+from heedful.files import sha256, user_cache, write_json
 from heedful.generation.kernels import TorchKernels, kernels_for
+from heedful.machine import BUSY, cpu_name, load
 from heedful.model import Cache, Decoder
 from heedful.model.decoder import (
     AttentionEquations,
@@ -36,10 +42,16 @@ from heedful.model.masks import AttentionMask, attention_bias, attention_mask, p
 from heedful.model.rotary import Rotation, RotationTable
 from heedful.model.trace import TraceRecorder
 
-Precision = Literal["float32", "int8"]
-"""How weights are kept: as they are, or rounded to 8 bits."""
-BLOCKS = 8
-"""Into how many products a matrix is cut for one row; two already use two cores."""
+Precision = Literal["float32", "bfloat16", "int8"]
+"""How weights are kept: as they are, or rounded to 16 or 8 bits."""
+MEASURED_BYTES = 256 * 2**20
+"""Weights over which the ways to multiply one row are timed: more than caches hold."""
+ROUNDS = 3
+"""How often each way is timed."""
+HOPELESS = 3.0
+"""A way that takes so many times as long as another is not timed again."""
+REMEMBERED = "one_row.json"
+"""What was fastest, by shape, in the user's cache: the next process need not measure."""
 
 
 class FastStep:
@@ -64,12 +76,13 @@ class FastStep:
         self.kernels = kernels_for(self.embedding, compiled=compiled)
         table = decoder.position_table
         self.position_table = None if table is None else table.detach()
-        self.blocks = [PackedBlock(block, precision, self.kernels) for block in decoder.blocks]
+        products = Products(self.kernels, precision)
+        self.blocks = [PackedBlock(block, products) for block in decoder.blocks]
         # What follows a prompt depends on the stream of its last token, and on keys and values
         # of the others: the last layer computes everything else for the last token alone.
         self.blocks[-1].attention.last_query_only = True
         self.norm = None if decoder.norm is None else _norm(decoder.norm, self.kernels)
-        self.logits = product(decoder.head_weight, None, precision)
+        self.logits = products.product(decoder.head_weight, None)
         self.columns = torch.arange(self.config.context, device=self.embedding.device)
         # Looked up here rather than at every step: a step of a small model takes 0.2 ms.
         scheme, dtype, device = self.config.positions, self.embedding.dtype, self.embedding.device
@@ -144,9 +157,8 @@ class FastStep:
 class PackedAttention(AttentionEquations):
     """The attention of one layer, with packed weights; its queries come divided by √d."""
 
-    def __init__(
-        self, attention: SelfAttention, precision: Precision, kernels: TorchKernels
-    ) -> None:
+    def __init__(self, attention: SelfAttention, products: Products) -> None:
+        kernels = products.kernels
         self.layer, self.kernels = attention.layer, kernels
         self.heads, self.kv_heads = attention.heads, attention.kv_heads
         self.head_width = width = attention.head_width
@@ -163,8 +175,8 @@ class PackedAttention(AttentionEquations):
             rows[: self.heads * width] = scale
             weight = weight.detach() * rows
             bias = None if bias is None else bias.detach() * rows.squeeze(1)
-        self.qkv = product(weight, bias, precision)
-        self.output = product(attention.output.weight, attention.output.bias, precision)
+        self.qkv = products.product(weight, bias)
+        self.output = products.product(attention.output.weight, attention.output.bias)
         self.kernel = partial(functional.scaled_dot_product_attention, scale=1.0)
 
     __call__ = AttentionEquations.forward
@@ -198,16 +210,17 @@ class PackedBlock(BlockEquations):
 
     attention: PackedAttention
 
-    def __init__(self, block: nn.Module, precision: Precision, kernels: TorchKernels) -> None:
+    def __init__(self, block: nn.Module, products: Products) -> None:
         assert isinstance(block, TransformerBlock)
+        kernels = products.kernels
         self.attention_norm = _norm(block.attention_norm, kernels)
-        self.attention = PackedAttention(block.attention, precision, kernels)
+        self.attention = PackedAttention(block.attention, products)
         self.feed_forward_norm = _norm(block.feed_forward_norm, kernels)
         up, down = block.feed_forward.up, block.feed_forward.down
         self.feed_forward = PackedFeedForward(
-            product(up.weight, up.bias, precision),
+            products.product(up.weight, up.bias),
             kernels.activation(block.feed_forward.activation_name),
-            product(down.weight, down.bias, precision),
+            products.product(down.weight, down.bias),
         )
         self.dropout, self.pre_norm = None, block.pre_norm
 
@@ -225,65 +238,153 @@ def _norm(module: nn.Module, kernels: TorchKernels, scale: float = 1.0) -> Map:
     return lambda x: kernels.layer_norm(x, weight, bias, eps)
 
 
-def product(weight: Tensor, bias: Tensor | None, precision: Precision = "float32") -> Map:
-    """Return x ↦ x Wᵀ + b for W of shape (outputs, inputs), as it is now.
+class Products:
+    """The products of one model, each in the way that was measured to be fastest here.
 
-    One row reads every weight once and computes little: the speed is that of memory. Libraries
-    have a kernel for "matrix times vector" which often keeps a single core busy; the same matrix
-    cut into blocks of rows is a batch of small products, which all cores share, without a copy.
+    One row reads every weight once and computes little: the speed is that of memory. Which way
+    reads it fastest (torch's product, the same in blocks, or a compiled one) depends on the
+    machine, on its threads, and on whether all weights of the model fit its caches. So the ways
+    are timed over the products of the whole model, in their order, when the first row comes.
+
     Many rows compute more than they read: there the weights are packed once into the order in
     which oneDNN's kernels read them, where torch was built with it.
+    """
 
-    `int8` rounds each row of W to 8-bit numbers with one scale, and the inputs on their way in:
-    faster, and no longer exact.
+    def __init__(self, kernels: TorchKernels, precision: Precision = "float32") -> None:
+        self.kernels, self.precision = kernels, precision
+        self.made: list[Product] = []
+
+    def product(self, weight: Tensor, bias: Tensor | None) -> Map:
+        """Return x ↦ x Wᵀ + b for W of shape (outputs, inputs), as it is now.
+
+        `bfloat16` rounds the weights to 8 bits of precision. `int8` rounds each row of W to 8-bit
+        numbers with one scale, and the inputs on their way in: faster, and no longer exact.
+        """
+        weight = weight.detach().contiguous()
+        bias = None if bias is None else bias.detach()
+        if self.precision != "float32":
+            _check_roundable(weight, self.precision)
+        if self.precision == "int8":
+            return _rounded(weight, bias)
+        self.made.append(Product(self, weight, bias))
+        return self.made[-1]
+
+    def choose(self) -> None:
+        """Let every product take the way that is fastest for one row.
+
+        On a quiet machine that is measured once and remembered. Beside other programs it is
+        measured again, and not remembered: threads that must wait for one another lose their
+        turns there, and one thread alone is then the fastest by far.
+        """
+        if all(len(product.ways) == 1 for product in self.made):
+            for product in self.made:
+                (product.one_row,) = product.ways.values()
+            return
+        key, known, busy = self._key(), _remembered(), (load() or 0.0) > BUSY
+        chosen = {} if busy else known.get(key, {})
+        if set(chosen) != {product.shape for product in self.made}:
+            chosen = self._measured()
+            if not busy:
+                _remember(known | {key: chosen})
+        for product in self.made:
+            product.one_row = product.ways.get(chosen[product.shape]) or product.ways["plain"]
+
+    def _key(self) -> str:
+        """Return a name for everything that decides what is fastest here."""
+        kept, threads = str(self.made[0].weight.dtype), torch.get_num_threads()
+        shapes = [product.shape for product in self.made]
+        kernels = type(self.kernels).__name__
+        return sha256(repr([torch.__version__, cpu_name(), kernels, kept, threads, shapes]))[:16]
+
+    def _measured(self) -> dict[str, str]:
+        """Return the fastest way for each shape: the median over a few passes through the model."""
+        sample = self._sample()
+        inputs = {p.weight.shape[1]: p.like(torch.ones(1, p.weight.shape[1])) for p in sample}
+        ways = list(dict.fromkeys(name for product in sample for name in product.ways))
+        taken: dict[tuple[str, str], list[float]] = {}
+        for _ in range(ROUNDS):
+            whole: dict[str, float] = {}
+            for way in ways:
+                spent: dict[str, float] = {}
+                for product in sample:
+                    work = product.ways.get(way) or product.ways["plain"]
+                    began = time.perf_counter()
+                    work(inputs[product.weight.shape[1]])
+                    now = time.perf_counter() - began
+                    spent[product.shape] = spent.get(product.shape, 0.0) + now
+                for shape, seconds in spent.items():
+                    taken.setdefault((shape, way), []).append(seconds)
+                whole[way] = sum(spent.values())
+            ways = [way for way in ways if whole[way] < HOPELESS * min(whole.values())]
+        return {
+            shape: min((statistics.median(taken[shape, way]), way) for way in ways)[1]
+            for shape in {product.shape for product in sample}
+        }
+
+    def _sample(self) -> list[Product]:
+        """Return products as far as they tell something: all shapes, and more than caches hold."""
+        sample: list[Product] = []
+        total = 0
+        for product in self.made:
+            new = product.shape not in {one.shape for one in sample}
+            if total < MEASURED_BYTES or new:
+                sample.append(product)
+                total += product.weight.nbytes
+        return sample
+
+
+class Product:
+    """One linear map: for a single row in the fastest way, for several with packed weights."""
+
+    def __init__(self, owner: Products, weight: Tensor, bias: Tensor | None) -> None:
+        self.owner, self.bias = owner, bias
+        self.weight = weight.bfloat16() if owner.precision == "bfloat16" else weight
+        self.shape = f"{weight.shape[0]} × {weight.shape[1]}" + (" + b" if bias is not None else "")
+        self.ways = owner.kernels.one_row(self.weight, bias)
+        self.one_row: Map | None = None
+        self.many_rows: Map | None = None
+
+    def like(self, x: Tensor) -> Tensor:
+        """Return x as this product takes it; weights in bfloat16 take float32."""
+        kept = torch.float32 if self.weight.dtype == torch.bfloat16 else self.weight.dtype
+        return x.to(device=self.weight.device, dtype=kept)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if x.ndim > 2:
+            return self(x.flatten(0, -2)).view(*x.shape[:-1], -1)
+        if x.shape[0] == 1:
+            if self.one_row is None:
+                self.owner.choose()
+                assert self.one_row is not None
+            return self.one_row(x)
+        if self.many_rows is None:  # packing copies the weights: only when it is needed
+            self.many_rows = _packed(self.weight.to(x.dtype), self.bias)
+        return self.many_rows(x)
+
+
+def product(weight: Tensor, bias: Tensor | None, precision: Precision = "float32") -> Map:
+    """Return one linear map by itself, x ↦ x Wᵀ + b.
 
     >>> double = product(torch.eye(3) * 2, None)
     >>> double(torch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[2., 4., 6.]])
     """
-    weight = weight.detach().contiguous()
-    bias = None if bias is None else bias.detach()
-    if precision == "int8":
-        return _rounded(weight, bias)
-    one_row, many_rows = _in_blocks(weight, bias), None
-
-    def apply(x: Tensor) -> Tensor:
-        nonlocal many_rows
-        if x.ndim > 2:
-            return apply(x.flatten(0, -2)).view(*x.shape[:-1], -1)
-        if x.shape[0] == 1:
-            return one_row(x)
-        if many_rows is None:  # packing copies the weights: only when it is needed
-            many_rows = _packed(weight, bias)
-        return many_rows(x)
-
-    return apply
+    return Products(kernels_for(weight), precision).product(weight, bias)
 
 
-def _in_blocks(weight: Tensor, bias: Tensor | None) -> Map:
-    outputs, inputs = weight.shape
-    even = outputs - outputs % BLOCKS
-    if even == 0 or weight.device.type != "cpu":
-        return lambda x: functional.linear(x, weight, bias)
-    blocks = weight[:even].view(BLOCKS, even // BLOCKS, inputs)
-    shifts = None if bias is None else bias[:even].view(BLOCKS, even // BLOCKS, 1)
-    rest = weight[even:], None if bias is None else bias[even:]
+def _remembered() -> dict[str, dict[str, str]]:
+    try:
+        found = json.loads((user_cache() / "kernels" / REMEMBERED).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
-    def apply(x: Tensor) -> Tensor:
-        # One column a block, written as a transposed row: of the two ways to describe the same
-        # memory, MKL is several times slower with the other.
-        column = x.as_strided((BLOCKS, inputs, 1), (0, 1, inputs))
-        if shifts is None:
-            blockwise = torch.bmm(blocks, column).view(1, even)
-        else:
-            blockwise = torch.baddbmm(shifts, blocks, column).view(1, even)
-        return (
-            blockwise
-            if even == outputs
-            else torch.cat([blockwise, functional.linear(x, *rest)], dim=1)
-        )
 
-    return apply
+def _remember(known: dict[str, dict[str, str]]) -> None:
+    place = user_cache() / "kernels" / REMEMBERED
+    with suppress(OSError):  # a home that cannot be written to costs a measurement each time
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_json(place, known)
 
 
 def _packed(weight: Tensor, bias: Tensor | None) -> Map:
@@ -306,13 +407,16 @@ def _can_pack(weight: Tensor) -> bool:
     )
 
 
-def _rounded(weight: Tensor, bias: Tensor | None) -> Map:
+def _check_roundable(weight: Tensor, precision: Precision) -> None:
     if weight.device.type != "cpu" or weight.dtype != torch.float32:
         raise InputError(
             "precision",
-            f"is int8 for weights of {weight.dtype} on {weight.device.type}",
-            expected="int8 is made from float32 weights on a CPU",
+            f"is {precision} for weights of {weight.dtype} on {weight.device.type}",
+            expected=f"{precision} is made from float32 weights on a CPU",
         )
+
+
+def _rounded(weight: Tensor, bias: Tensor | None) -> Map:
     scales = weight.abs().amax(dim=1).double().clamp(min=torch.finfo(torch.float32).tiny) / 127
     zeros = torch.zeros(len(weight), dtype=torch.int64)
     with warnings.catch_warnings():

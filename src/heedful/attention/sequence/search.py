@@ -293,7 +293,7 @@ def _values(problem: PlanProblem, reads: tuple[tuple[int, ...], ...]) -> Any:
         return least
     outputs, width = least.shape
     unit = float(np.abs(A).max()) or 1.0
-    blocks = sparse.block_diag([A / unit] * outputs, format="csr")
+    blocks = sparse.block_diag([sparse.coo_array(A / unit)] * outputs, format="csr")
     # Staying on its own axis is a shade cheaper than moving a component to another one.
     price = (1.0 + 1e-3 * (1.0 - np.eye(outputs, width))).ravel()
     programme = linprog(

@@ -106,6 +106,55 @@ inline void products(const float* v, const float* rows, std::int64_t stride, std
     }
 }
 
+// As many numbers of a row as a register holds, whatever the row is kept in.
+inline Lanes load(const std::uint16_t* from) {  // bfloat16: the upper half of a float
+    typedef std::uint16_t Halves __attribute__((vector_size(LANES * sizeof(std::uint16_t))));
+    typedef std::uint32_t Words __attribute__((vector_size(LANES * sizeof(std::uint32_t))));
+    Halves halves;
+    std::memcpy(&halves, from, sizeof halves);
+    const Words words = __builtin_convertvector(halves, Words) << 16;
+    Lanes lanes;
+    std::memcpy(&lanes, &words, sizeof lanes);
+    return lanes;
+}
+
+inline float number(float x) { return x; }
+inline float number(std::uint16_t x) {
+    const std::uint32_t word = static_cast<std::uint32_t>(x) << 16;
+    float found;
+    std::memcpy(&found, &word, sizeof found);
+    return found;
+}
+
+// v . row. Four sums at once: a single one would wait for each addition to end.
+template <typename Kept>
+inline float product(const float* v, const Kept* row, std::int64_t length) {
+    const std::int64_t lanes = LANES;
+    Lanes sums[4] = {};
+    std::int64_t i = 0;
+    for (; i + 4 * lanes <= length; i += 4 * lanes)
+        for (std::int64_t k = 0; k < 4; ++k) {
+            __builtin_prefetch(row + i + k * lanes + AHEAD);
+            sums[k] += load(v + i + k * lanes) * load(row + i + k * lanes);
+        }
+    for (; i + lanes <= length; i += lanes) sums[0] += load(v + i) * load(row + i);
+    const Lanes all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    float sum = 0.0f;
+    for (std::size_t l = 0; l < LANES; ++l) sum += all[l];
+    for (; i < length; ++i) sum += v[i] * number(row[i]);
+    return sum;
+}
+
+// out = W x + b for a single x. Every weight is read once and used once, so that memory decides the
+// speed: each thread reads one stretch of rows from its beginning to its end.
+template <typename Kept>
+inline void matrix_times_vector(const float* x, const Kept* weights, const float* bias, float* out,
+                                std::int64_t outputs, std::int64_t inputs, int threads) {
+#pragma omp parallel for schedule(static) num_threads(threads) if (outputs * inputs > WORTH_SHARING)
+    for (std::int64_t o = 0; o < outputs; ++o)
+        out[o] = product(x, weights + o * inputs, inputs) + (bias ? bias[o] : 0.0f);
+}
+
 // out = sum of weights[j] rows[j], for as many columns as so many registers hold.
 template <std::int64_t registers>
 inline void average_columns(const float* weights, const float* rows, std::int64_t number,
@@ -268,6 +317,18 @@ void gelu_tanh(float* x, std::int64_t count, int threads) {
 #pragma omp parallel for simd num_threads(threads) if (parallel : count > WORTH_SHARING)
     for (std::int64_t i = 0; i < count; ++i)
         x[i] *= logistic(1.5957691216f * (x[i] + 0.044715f * x[i] * x[i] * x[i]));
+}
+
+// out (outputs) = W (outputs, inputs) x (inputs) + b, which may be null.
+void linear(const float* x, const float* weights, const float* bias, float* out,
+            std::int64_t outputs, std::int64_t inputs, int threads) {
+    matrix_times_vector(x, weights, bias, out, outputs, inputs, threads);
+}
+
+// The same with weights in bfloat16.
+void linear_bfloat16(const float* x, const std::uint16_t* weights, const float* bias, float* out,
+                     std::int64_t outputs, std::int64_t inputs, int threads) {
+    matrix_times_vector(x, weights, bias, out, outputs, inputs, threads);
 }
 
 }  // extern "C"
