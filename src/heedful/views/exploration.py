@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.spatial import ConvexHull
 
 from heedful.studies.exploration import Averaging, Exploration, NoiseContrast
 from heedful.views.attention import robust_heads_figure
-from heedful.views.blocks import Command, Formula, Group, Section, group, table
+from heedful.views.blocks import Block, Command, Formula, Group, Section, group, table
 from heedful.views.drawing import (
     BLUE,
     GREEN,
@@ -21,6 +23,7 @@ from heedful.views.drawing import (
     new_figure,
 )
 from heedful.views.formatting import number, sentence
+from heedful.views.noise import cloud_figure
 from heedful.views.sequence import sequence_figure
 
 
@@ -140,6 +143,7 @@ def _noise(record: Exploration) -> Group:
         "and pushes all the others down never feels the noise, because the noise moves k_a "
         "along a direction that this query does not look at. Several heads are not what "
         "makes attention robust here; looking away from the noise is.",
+        *_cloud_block(noise),
         figure_block(
             noise_figure(noise),
             "alpha over draws",
@@ -148,6 +152,17 @@ def _noise(record: Exploration) -> Group:
         spreads,
         Command(noise.commands[1]),
     )
+
+
+def _cloud_block(noise: NoiseContrast) -> Iterator[Block]:
+    cloud = noise.studies[0].cloud
+    if cloud is not None:
+        yield figure_block(
+            cloud_figure(cloud),
+            "figure 1 of the sheets",
+            "Figure 1 of the course sheets: μ_a, and where k_a may lie: along μ_a or against it, "
+            "with any length.",
+        )
 
 
 def _heads(record: Exploration) -> Group:

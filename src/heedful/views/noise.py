@@ -10,9 +10,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from heedful.attention.noise.distribution import NoiseStudy
+from heedful.attention.noise.distribution import KeyCloud, NoiseStudy
 from heedful.views.blocks import Block, Text, table
-from heedful.views.drawing import BLUE, GREEN, MARKER, ORANGE, house_style, legend_below, new_figure
+from heedful.views.drawing import (
+    BLUE,
+    GREEN,
+    MARKER,
+    ORANGE,
+    RED,
+    house_style,
+    legend_below,
+    new_figure,
+)
 from heedful.views.formatting import many, number, some
 
 MOST_KEYS = 6
@@ -60,19 +69,50 @@ def noise_blocks(record: NoiseStudy) -> Iterator[Block]:
 
 
 def noise_figure(record: NoiseStudy) -> Figure:
-    """Draw the distribution of α for the keys of interest, one panel for each choice of heads."""
+    """Draw the noisy key itself, then α of the keys of interest, a panel for each choice of heads.
+
+    The first panel is figure 1 of the course sheets: μ_a, and where k_a may lie.
+    """
     studies = _studies(record)
+    cloud = record.cloud
     with house_style():
-        figure = new_figure(4.4 * len(studies) + (2.0 if len(studies) == 1 else 0.6), 3.7)
-        panels = figure.subplots(1, len(studies), sharey=True, squeeze=False)[0]
+        count = len(studies) + (cloud is not None)
+        figure = new_figure(4.4 * count + (2.0 if count == 1 else 0.6), 3.7)
+        panels = list(figure.subplots(1, count, squeeze=False)[0])
+        if cloud is not None:
+            draw_cloud(panels.pop(0), cloud)
         keys = shown_keys(record)
         for axes, study in zip(panels, studies, strict=True):
             _draw_boxes(axes, study, keys)
             failing = 100 * _best(study).failure_probability
             axes.set_title(f"{heads_of(study)}: fails {failing:.3g} % of draws")
+            axes.sharey(panels[0]) if axes is not panels[0] else None
         panels[0].set_ylabel(r"$\bar\alpha_i$ over the draws")
         legend_below(figure, panels[0], 4)
         return figure
+
+
+def cloud_figure(cloud: KeyCloud) -> Figure:
+    """Draw figure 1 of the course sheets alone: μ_a, and where k_a may lie."""
+    with house_style():
+        figure = new_figure(5.0, 3.4)
+        draw_cloud(figure.add_subplot(), cloud)
+        return figure
+
+
+def draw_cloud(axes: Axes, cloud: KeyCloud) -> None:
+    """Draw a mean as an arrow, and draws of its key around it in red."""
+    points = np.asarray(cloud.draws)
+    axes.plot(points[:, 0], points[:, 1], "o", color=RED, markersize=3, alpha=0.35, zorder=2)
+    axes.annotate(
+        "", tuple(cloud.mean), (0, 0), arrowprops={"arrowstyle": "-|>", "color": BLUE, "lw": 2.2}
+    )
+    axes.annotate(rf"$\mu_{{{cloud.key}}}$", tuple(cloud.mean), (4, 9), textcoords="offset points")
+    axes.plot([0], [0], "+", color=BLUE, markersize=9)
+    reach = float(np.abs(points).max()) * 1.08
+    axes.set(xlim=(-reach, reach), ylim=(-reach / 2, reach / 2), aspect="equal")
+    axes.set(xlabel=rf"along $\mu_{{{cloud.key}}}$", ylabel="across it")
+    axes.set_title(rf"Where $k_{{{cloud.key}}}$ may lie ({len(points)} draws)")
 
 
 def heads_of(study: NoiseStudy) -> str:

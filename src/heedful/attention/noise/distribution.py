@@ -127,6 +127,43 @@ class SampledNoise(NoiseMoments):
     """How many draws the quantiles come from."""
 
 
+CLOUD_DRAWS = 300
+"""Draws of a noisy key that a figure shows as points."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KeyCloud(Record):
+    """Draws of one noisy key in a plane with its mean along the first axis (figure 1)."""
+
+    key: int
+    """Which key, from 0."""
+    mean: Float[np.ndarray, 2]
+    """μ_i in the plane."""
+    draws: Float[np.ndarray, "m 2"]
+    """Draws of k_i in the plane."""
+
+    @classmethod
+    def of(cls, keys: GaussianKeys, seed: int = 0) -> KeyCloud | None:
+        """Return draws of the noisiest key; None if no key is noisy, or its mean is 0."""
+        n, d = keys.means.shape
+        spread = [float(np.trace(keys.covariance(key))) for key in range(n)]
+        key = int(np.argmax(spread))
+        mean = keys.means[key]
+        length = float(np.linalg.norm(mean))
+        if spread[key] == 0 or length == 0 or d < 2:
+            return None
+        sizes, axes = np.linalg.eigh(keys.covariance(key))
+        normal = np.random.default_rng(seed).standard_normal((CLOUD_DRAWS, d))
+        draws = mean + (normal * np.sqrt(np.maximum(sizes, 0))) @ axes.T
+        first = mean / length
+        # The second axis is the noisiest direction across the mean, whichever there is.
+        across = axes - np.outer(first, first @ axes)
+        weight = np.linalg.norm(across, axis=0) * np.sqrt(np.maximum(sizes, 0) + 1e-12)
+        second = across[:, int(np.argmax(weight))]
+        plane = np.stack([first, second / np.linalg.norm(second)], axis=1)
+        return cls(key=key, mean=mean @ plane, draws=draws @ plane)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NoiseStudy(Record):
     """The distribution of α and c under noisy keys."""
@@ -159,6 +196,8 @@ class NoiseStudy(Record):
     """Why there is no such limit."""
     agreement: float | None
     """Largest difference of exact and sampled mean and std, in standard errors."""
+    cloud: KeyCloud | None = None
+    """Draws of the noisiest key, for the figure."""
 
 
 def study_noise(
@@ -212,6 +251,7 @@ def study_noise(
         limit=limit,
         limit_reason=no_limit,
         agreement=None if known is None else _agreement(known, sampled),
+        cloud=KeyCloud.of(keys, seed),
     )
 
 
