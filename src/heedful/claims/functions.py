@@ -853,7 +853,7 @@ _define(
     lambda evaluator, *members: _number(
         balls.total([balls.member(evaluator.name("alpha"), i).entries for i in members])
     ),
-    NONE,
+    lambda evaluator, *members: sum(evaluator.name("alpha")[i] for i in members),
     takes="members",
     in_world=True,
     total=True,

@@ -42,6 +42,10 @@ def check(
     junit: Annotated[Path | None, Parameter(help="Also write JUnit XML to this file.")] = None,
     csv: Annotated[Path | None, Parameter(help="Also write CSV, for grade books.")] = None,
     html: Annotated[Path | None, Parameter(help="Also write a self-contained HTML page.")] = None,
+    certificate: Annotated[
+        Path | None,
+        Parameter(help="Also write what proofs rest on into this folder, with a checker."),
+    ] = None,
     json: JsonFlag = False,
 ) -> int:
     """Check every claim in some sheets: proved, supported, refuted or undecided, and why.
@@ -65,12 +69,22 @@ def check(
     _check_exports(exports)
     limits = TaskLimits(seconds=seconds, megabytes=megabytes)
     with Checker(workers=workers, limits=limits, cluster=cluster) as checker:
+        if watch and certificate is not None:
+            raise InputError("--certificate", "does not go with --watch", expected="one of the two")
         if watch:
             return _watch(checker, list(paths), only or [], exports, json=json)
-        return _once(checker, _sheets(list(paths), only or []), exports, json=json)
+        sheets = _sheets(list(paths), only or [])
+        return _once(checker, sheets, exports, json=json, certificate=certificate)
 
 
-def _once(checker: Checker, sheets: list[Sheet], exports: Exports, *, json: bool) -> int:
+def _once(
+    checker: Checker,
+    sheets: list[Sheet],
+    exports: Exports,
+    *,
+    json: bool,
+    certificate: Path | None = None,
+) -> int:
     from heedful.progress import meter
     from heedful.views.claims import check_blocks
 
@@ -78,6 +92,8 @@ def _once(checker: Checker, sheets: list[Sheet], exports: Exports, *, json: bool
         report = checker.check(sheets, step)
     show(report, check_blocks, json=json)
     _export(report, exports)
+    if certificate is not None:
+        _certify(sheets, report, certificate)
     for problem in report.problems:
         print(problem.message, file=sys.stderr)
     undecided = report.counts["undecided"]
@@ -140,6 +156,27 @@ def _check_exports(exports: Exports) -> None:
                 f"{missing} is a folder" if path.is_dir() else f"the folder {missing} is missing",
                 expected="a file in a folder that exists",
             )
+
+
+def _certify(sheets: list[Sheet], report: CheckReport, folder: Path) -> None:
+    """Write the certificates of proved claims, and say how to check them and what has none."""
+    from heedful.claims.certificates import write_certificates
+    from heedful.progress import meter
+
+    with meter("writing certificates") as step:
+        try:
+            written = write_certificates(sheets, report.claims, folder, step)
+        except OSError as error:
+            reason = f"{folder} cannot be written ({error.strerror})"
+            raise InputError("--certificate", reason) from None
+    for name, reason in written.without.items():
+        print(f"{name}: no certificate ({reason})", file=sys.stderr)
+    proved = len(written.certified) + len(written.without)
+    print(
+        f"{len(written.certified)} of {proved} proved claims have a certificate; check them with: "
+        f"python {folder}/certificate_checker.py {folder}",
+        file=sys.stderr,
+    )
 
 
 def _export(report: CheckReport, exports: Exports) -> None:

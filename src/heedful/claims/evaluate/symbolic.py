@@ -210,12 +210,18 @@ class Letters(TreeEvaluator[Any]):
         return None
 
     def meets(self, condition: Expression) -> bool:
-        """Tell whether bound indices meet a condition: that they differ, and nothing else."""
+        """Tell whether bound indices meet a condition on them and on numbers."""
         match condition:
             case Logic("and", left, right):
                 return self.meets(left) and self.meets(right)
+            case Logic("or", left, right):
+                return self.meets(left) or self.meets(right)
             case Compare("!=", Name(first), Name(second)):
                 return self.world.indices.get(first) != self.world.indices.get(second)
+            case Compare("<" | "<=" | ">" | ">=" as operator, left, right):
+                x, y = self.value(left), self.value(right)
+                if x.is_Rational and y.is_Rational:
+                    return bool({"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[operator])
         raise NotSymbolic("a condition of another kind")
 
     def member(self, family: Any, position: int, text: str) -> Any:
@@ -225,8 +231,10 @@ class Letters(TreeEvaluator[Any]):
         return family[position, 0] if family.shape[1] == 1 else family[position, :].T
 
 
-def letters_for(problem: CompiledClaim, size: Mapping[str, float]) -> Letters:
-    """Return the evaluator of a claim for one choice of its sizes."""
+def letters_for(
+    problem: CompiledClaim, size: Mapping[str, float], most: int = MOST_ENTRIES
+) -> Letters:
+    """Return the evaluator of a claim for one choice of its sizes, with at most so many letters."""
     sizes = problem.sizes(size)
     symbols: dict[str, Any] = {name: _rational(value) for name, value in size.items()}
     count = 0
@@ -250,7 +258,7 @@ def letters_for(problem: CompiledClaim, size: Mapping[str, float]) -> Letters:
         world = _with_keys(problem, world, sizes)
         keys = world.families["k"]
         count += 0 if problem.claim.keys == "orthonormal" else keys.shape[0] * keys.shape[1]
-    if count > MOST_ENTRIES or problem.sequence:
+    if count > most or problem.sequence:
         raise NotSymbolic("too many letters, or a sequence")
     if problem.heads:
         world = _with_heads(problem, world)
