@@ -27,7 +27,7 @@ _CORPUS = re.compile(
 )
 _TEXT = re.compile(r"(?:for |on |in )?the text [\"“'](.*)[\"”']", re.I | re.S)
 _AT_END = re.compile(
-    r"^(?P<body>.*?)[\s,]+(?P<phrase>for (?:every|all|each|any) texts?\b.*"
+    r"^(?P<body>.*?)[\s,](?P<phrase>for (?:every|all|each|any) texts?\b.*"
     r"|(?:on|in|over) the corpus.*|(?:for|on) the text\b.*)$",
     re.I | re.S,
 )
@@ -85,4 +85,4 @@ def split_texts(formula: str) -> tuple[str, Texts | None]:
     match = _AT_END.match(formula)
     if match is None:
         return formula, None
-    return match["body"], read_texts(match["phrase"])
+    return match["body"].rstrip(" ,"), read_texts(match["phrase"])
