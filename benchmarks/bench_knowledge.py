@@ -31,7 +31,7 @@ from knowledge_tables import write_tables
 from matplotlib.axes import Axes
 
 from heedful.machine import examine
-from heedful.views.drawing import BLUE, GREY, ORANGE, house_style, new_figure, save
+from heedful.views.drawing import BLUE, GREY, ORANGE, house_style, legend_below, new_figure, save
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "knowledge.json"
@@ -122,9 +122,9 @@ def draw(result: dict[str, Any]) -> None:
                 )
         if "accuracy then" in course:
             _draw_stretch(axes, course)
-        axes.set(xscale="log", ylim=(0, 100), ylabel="exact matches on birth_dev, %",
+        axes.set(xlim=(0, None), ylim=(-2, 100), ylabel="exact matches on birth_dev, %",
                  xlabel="processor minutes of pretraining")  # fmt: skip
-        axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.95), fontsize=8)
+        legend_below(figure, axes, 3)
         save(figure, FIGURE)
 
 
