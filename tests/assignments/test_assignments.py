@@ -74,6 +74,14 @@ LABELLED = [
 ]
 
 
+@pytest.mark.parametrize(
+    "line", ["By setting $q = k_b$ we win.", "I. e. $q = k_b$", "A simple query is enough."]
+)
+def test_a_sentence_is_no_label(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a.md").write_text(f"## 1d\n{line}\n", "utf-8")
+    assert list(read_submission(tmp_path, load_assignment(READY)).answers) == ["1d"]
+
+
 @pytest.mark.parametrize("text", LABELLED)
 def test_labels_as_people_write_them(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.md").write_text(text, "utf-8")

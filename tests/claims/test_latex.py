@@ -111,6 +111,8 @@ READ = [
     (r"\sin^2(x) + \cos^2(x) = 1", "sin(x)^2 + cos(x)^2 = 1"),
     (r"i \in \{1, \dots, n\}", "i >= 1 and i <= n"),
     (r"10\,000 = x", "10000 = x"),
+    (r"x = 1, \text{ for } \beta \gg 0", "beta >> 0 implies x = 1"),
+    (r"X_{\text{perm, pos}} = PX", "X_perm_pos = P X"),
 ]  # fmt: skip
 
 

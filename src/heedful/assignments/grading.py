@@ -232,7 +232,7 @@ def _links(tree: Expression) -> list[Expression]:
     if isinstance(tree, ForAll):
         return [replace(tree, body=link) for link in _links(tree.body)]
     if isinstance(tree, Logic) and tree.operator == "implies":  # q = β k_a, where β ≫ 0
-        return _links(tree.right)
+        return [replace(tree, right=link) for link in _links(tree.right)]
     return [tree]
 
 
@@ -242,7 +242,8 @@ def _definitions(trees: Sequence[Expression]) -> dict[str, list[Expression]]:
     for tree in trees:
         name = ""
         last: Expression | None = None
-        for link in _links(tree):
+        for conditional in _links(tree):
+            link = conditional.right if isinstance(conditional, Logic) else conditional
             if not isinstance(link, Compare) or link.operator not in ("=", "~"):
                 name = ""
             elif isinstance(link.left, Name) and (link.left != last or not name):
@@ -251,7 +252,8 @@ def _definitions(trees: Sequence[Expression]) -> dict[str, list[Expression]]:
                 last = link.right
             elif name and link.left == last:
                 last = link.right
-                if not isinstance(link.right, Name):
+                # x = y ≈ z gives x as y; z is only near it.
+                if link.operator == "=" or isinstance(found[name][-1], Name):
                     found[name][-1] = link.right
     return found
 
@@ -272,9 +274,10 @@ def _picked(
     for name in wanted:
         given = definitions.get(name, [])
         if question.open in ("number", "matrix") and not given:
-            given = [value for several in definitions.values() for value in several]
+            asked = [one for key, one in definitions.items() if key in _asked(question)]
+            given = [value for several in asked or definitions.values() for value in several]
         if not given and len(wanted) == 1:
-            given = values
+            given = [value for value in values if question.open != "query" or _is_vector(value)]
         if not given:
             problem = next((one.problem for one in read if one.problem), "")
             reason = f"no formula {name} = … was found" + (
@@ -285,6 +288,18 @@ def _picked(
             notes.append(f"{name} is given {len(given)} times; the last one counts")
         answer[name] = given[-1]
     return _checked(question, answer, tuple(notes))
+
+
+def _asked(question: AssignmentQuestion) -> set[str]:
+    """Return the names that the locked statement speaks of: alpha_a in alpha_a = answer."""
+    assert question.claim is not None
+    return {name for text in question.claim.expect for name in re.findall(r"\w+", text)}
+
+
+def _is_vector(tree: Expression) -> bool:
+    """Tell whether a value is made of keys or means, as a query is."""
+    names = free_names(tree)
+    return "q" not in names and any(name.startswith(("k_", "mu_")) for name in names)
 
 
 def _wanted(question: AssignmentQuestion) -> tuple[str, ...]:

@@ -44,12 +44,16 @@ _FORMULA = re.compile(
     re.DOTALL,
 )
 _LINE_FORMULA = re.compile(r"^\s*(?:[-*•]\s*)?((?:[A-Za-z]|[α-ωΑ-Ω])\w*\s*(?:=|≈|~).+?)\s*$")
+_MARKUP = (
+    r"\#{1,6}\s*|\*\*|__|\\(?:sub)*section\*?\{|\\(?:sub)*part\b(?:\[[^\]]*\])?"
+    r"|\\question\b(?:\[[^\]]*\])?|\\item\s*\[|\\paragraph\*?\{|\\textbf\{|[-*]\s+(?=\()"
+)
+_WORD = r"(?:question|problem|exercise|part|answer(?:\s+to)?|q|task)\b\s*\.?\s*"
 _HEADING = re.compile(
-    r"^\s*(?:\#{1,6}\s*|\*\*|__|\\(?:sub)*section\*?\{|\\(?:sub)*part\b(?:\[[^\]]*\])?"
-    r"|\\question\b(?:\[[^\]]*\])?|\\item\s*\[|\\paragraph\*?\{|\\textbf\{|[-*]\s+(?=\())?"
-    r"\s*(?:(?:question|problem|exercise|part|answer(?:\s+to)?|q|task)\s*\.?\s*)?"
-    r"(?P<label>(?:\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})\)?(?:\s*[.):\]]\s*|(?=\()|(?=[a-z]\b)|(?=[ivx]+\b)"
-    r"|\s*(?=\*\*)|\s*(?=\})|\s*$|\s+(?=\())){1,4})",
+    rf"^\s*(?P<markup>{_MARKUP})?\s*(?P<word>{_WORD})?"
+    r"(?P<label>(?:\d{1,2}(?=[a-z]\b|[ivx]{1,4}\b|\()"
+    r"|\(?(?:\d{1,2}|[ivx]{1,4}|[a-z])\)?"
+    r"(?:\s*[.):\]]\s*|(?=\()|\s*(?=\*\*)|\s*(?=\})|\s*$|\s+(?=\(|[a-z]\b\W*$))){1,4})",
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"\d{1,2}|[ivx]{2,4}|[a-z]", re.IGNORECASE)
@@ -337,7 +341,11 @@ def _label(line: str, context: list[str], labels: dict[str, str]) -> tuple[str, 
     found = _HEADING.match(line)
     if found is None or len(line) > 300:
         return "", ""
-    own = [token.lower() for token in _TOKEN.findall(found["label"])]
+    written = found["label"].strip()
+    marked = found["markup"] or found["word"] or written[:1].isdigit()
+    if not marked and not ("(" in written or ")" in written):
+        return "", ""  # "By …" or "I." begins a sentence
+    own = [token.lower() for token in _TOKEN.findall(written)]
     rest = line[found.end() :].strip(" *_}):.]")
     for depth in range(len(context), -1, -1):
         candidate = "".join([*context[:depth], *own])

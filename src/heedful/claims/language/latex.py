@@ -1015,7 +1015,7 @@ class _Reader:
     def word_text(self, command: _Tex) -> str:
         """Return the word that a command such as \\mathrm holds, as a name."""
         text = self.argument_text().replace("\\_", "_").strip()
-        word = re.sub(r"[\s_]+", "_", text)
+        word = re.sub(r"[\s_,]+", "_", text)
         if not re.fullmatch(r"[A-Za-z0-9]\w*", word) or not word.isascii():
             self.fail(
                 f"`{text[:40]}` is not a name",

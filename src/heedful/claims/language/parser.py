@@ -206,13 +206,23 @@ class Parser(TokenReader):
             return self.existence(given=given)
         left = self.expression(Precedence.IMPLIES)
         while True:
-            if self.token.says("for", "forall"):
+            if given and self.at_condition_after_for():
+                left = self.given_that(left)
+            elif self.token.says("for", "forall"):
                 token = self.quantifier()
                 left = self.for_all(token, self.clause(), left)
             elif given and (self.token.says("given") or (self.latex and self.token.says("where"))):
                 left = self.given_that(left)
             else:
                 return left
+
+    def at_condition_after_for(self) -> bool:
+        """Tell whether `for β ≫ 0` comes next: a condition on a letter that is no index."""
+        name = self.ahead(1)
+        if not self.token.says("for") or name.kind != "name":
+            return False
+        index = looks_like_an_index(name.text) and name.text not in self.names
+        return not index and self.ahead(2).says(*RELATIONS)
 
     def quantifier(self) -> Token:
         """Take `for all`, `for every`, `for each`, `for i != a` or ∀."""
