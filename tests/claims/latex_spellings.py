@@ -44,7 +44,7 @@ def spelled(tree: Expression, style: Style, seed: int = 0) -> str:
     """Return a formula in LaTeX, between dollars where nothing else shows what it is."""
     if style == "typeset":
         return f"${tex(tree)}$"
-    speller = _Speller(Random(seed), ornate=style == "ornate")
+    speller = _Speller(Random(seed), tree, ornate=style == "ornate")
     text = speller.at(tree, Precedence.CLAUSE)
     if style == "terse":
         return f"${text}$" if speller.odds(2) else rf"\({text}\)."
@@ -58,8 +58,9 @@ def spelled(tree: Expression, style: Style, seed: int = 0) -> str:
 
 
 class _Speller:
-    def __init__(self, random: Random, *, ornate: bool) -> None:
+    def __init__(self, random: Random, whole: Expression, *, ornate: bool) -> None:
         self.random = random
+        self.whole = whole
         self.ornate = ornate
         self.bold = ornate and self.odds(2)
 
@@ -169,7 +170,7 @@ class _Speller:
             case Binary("^", Number(value), _) if value == 10:
                 second = self.brackets(second)
         last = left.right if isinstance(left, Binary) and left.operator == "*" else left
-        called = isinstance(last, Name) and last.text in FUNCTIONS
+        called = isinstance(last, Name) and (last.text in FUNCTIONS or len(last.text) > 1)
         plain = second.startswith(("-", "[")) or second[:1].isdigit()
         sign = self.pick(r"\cdot ", r"\times ", r"\cdot{}")
         close = not (plain or called or isinstance(last, Number)) or (
@@ -252,7 +253,7 @@ class _Speller:
             "!=": (r"\ne", r"\neq", r"\not="), "~": (r"\approx", r"\simeq"),
         }  # fmt: skip
         sign = self.pick(*signs.get(node.operator, (node.operator,)))
-        align = "&" if self.ornate and self.odds(6) else ""
+        align = "&" if self.ornate and node is self.whole and self.odds(2) else ""
         text = f"{self.at(node.left, Precedence.SUM)} {align}{sign} "
         text += self.at(node.right, Precedence.SUM)
         if node.within is not None:

@@ -157,6 +157,7 @@ ASKED = [
     (r"\prod_i x_i y = 1", "prod(x_i * y, i)"),
     (r"1\frac12 = \beta", r"\cdot"),
     (r"\exp{x + y} = 1", r"\exp(x + y)"),
+    (r"\exp{x} y = 1", r"\exp(x y)"),
     (r"perm = \beta", r"\mathrm{perm}"),
     (r"0{,}5 = \beta", "decimal point"),
 ]
@@ -183,6 +184,11 @@ REFUSED = [
     (r"\text{clearly } x = 1", 1, "outside the formula"),
     (r"\sum_{i=0}^{n-1} \alpha_i = 1", 7, "counted from 1"),
     (r"x = $1$ + 2", 5, "second piece"),
+    (r"\operatorname{softmaxx}(x) = 1", 1, "did you mean softmax?"),
+    (r"\exp(. 5) = \beta", 6, "a point"),
+    (r"\operatorname{foo} x = 1", 1, "not a function"),
+    (r"x = \text\top", 5, "no argument"),
+    (r"k_a^{&T} = \beta", 6, "& inside braces"),
 ]
 
 

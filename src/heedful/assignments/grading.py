@@ -567,7 +567,7 @@ def _share(question: AssignmentQuestion, word: str, verdict: Verdict | None) -> 
     if word == "refuted" and verdict is not None and verdict.repair is not None:
         share = credit.repairs.get(verdict.repair.kind, 0.0)
         if share > credit.refuted:
-            return share, f"only a repair is missing ({verdict.repair.kind})"
+            return share, f"only its {verdict.repair.kind} has to be mended"
     return float(getattr(credit, word, 0.0)), ""
 
 

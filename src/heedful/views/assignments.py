@@ -136,7 +136,8 @@ def grade_blocks(question: AssignmentQuestion, grade: Grade, feedback: Feedback)
         yield Text(("Your answer was read as ", Span(grade.reading, "strong")))
         if grade.latex and _drawable(grade.latex):
             yield Formula(grade.latex)
-    yield Text((Span(grade.word, TONES.get(grade.word, "")), f" {grade.reason}".rstrip()))
+    reason = f": {grade.reason}" if grade.reason else ""
+    yield Text((Span(grade.word, TONES.get(grade.word, "")), reason))
     for formula in grade.formulas:
         if formula.problem:
             yield Text(f"Not read: {formula.written[:200]} ({formula.problem})", tone="unsure")
@@ -151,8 +152,9 @@ def grade_blocks(question: AssignmentQuestion, grade: Grade, feedback: Feedback)
         if repair is not None:
             yield Text(f"Hint: {_HINTS.get(repair.kind, 'A small change would mend it.')}")
         return
-    yield Text(grade.verdict.evidence.statement)
     case = grade.verdict.counterexample
+    if case is None or case.statement not in grade.verdict.evidence.statement:
+        yield Text(grade.verdict.evidence.statement)
     if case is not None:
         yield Text(("Where it fails: ", Span(case.statement, "strong")))
         drawn = verdict_figure(grade.verdict)

@@ -398,7 +398,7 @@ class _Reader:
     def character(self) -> None:
         item = self.item
         text = item.text
-        if text == "." and self.ahead().kind == "digit":
+        if text == "." and self.ahead().kind == "digit" and self.ahead().start == item.end:
             self.number()
         elif text in GREEK:
             self.take()
@@ -587,7 +587,7 @@ class _Reader:
             self.take()
             if self.item.kind == "}":
                 self.fail(f"{what} is empty", item)
-            self.sequence(lambda one: one.kind == "}")
+            self.sequence(self.at_brace)
             self.take()
         elif item.kind == "digit":
             self.take()
@@ -607,6 +607,12 @@ class _Reader:
             self.fail(
                 f"{what} is missing", item, expected="one letter or digit, or braces, were expected"
             )
+
+    def at_brace(self, item: _Tex) -> bool:
+        """Tell whether a brace closes here; & has no place before it."""
+        if item.kind == "&":
+            self.fail("& inside braces", item, expected="it parts the cells of a table")
+        return item.kind == "}"
 
     def argument_text(self) -> str:
         """Return the text of a braced argument as it stands, and skip it."""
@@ -1027,6 +1033,8 @@ class _Reader:
     def word(self, item: _Tex, command: str) -> None:
         """Read \\text{…} and the like: a function, a name, or words of the language."""
         opened = self.item
+        if opened.kind not in ("{", "letter"):
+            self.fail(f"\\{command} has no argument", item, expected="braces were expected")
         text = self.argument_text() if opened.kind == "{" else self.take().text
         bare = text.replace("\\_", "_").strip()
         name = re.sub(r"\s+", "_", bare)
@@ -1050,6 +1058,14 @@ class _Reader:
         ):
             pass
         elif re.fullmatch(r"[A-Za-z]\w*", name) and name.isascii() and not spaced:
+            operator = command in ("operatorname", "mathop")
+            if operator or (len(name) > 1 and self.opening() in ("(", "[")):
+                near = difflib.get_close_matches(name.lower(), self.functions, n=1, cutoff=0.7)
+                self.fail(
+                    f"{name} is not a function",
+                    item,
+                    hint=f"did you mean {near[0]}?" if near else r"write \cdot for a product",
+                )
             self.name(name, item)
         else:
             self.fail(
@@ -1246,6 +1262,7 @@ class _Reader:
         self.out += tokens if bracketed else [self.bracket_token("(", item), *tokens]
         if not bracketed:
             self.symbol(")", item)
+            self.refuse_product(item.text, item)
 
     def bracket_token(self, text: str, place: _Tex) -> Token:
         return Token("symbol", text, place.start, place.end)

@@ -365,7 +365,8 @@ class _TexPrinter(_Printer):
             case Binary("^", Number(value), _) if value == 10:
                 second = rf"\left({second}\right)"  # 2 · 10³ would be one number
         last = left.right if isinstance(left, Binary) and left.operator == "*" else left
-        called = isinstance(last, Name) and last.text in FUNCTIONS
+        # A word before a bracket would be a function.
+        called = isinstance(last, Name) and (last.text in FUNCTIONS or r"\mathrm" in first)
         bracket = second.startswith((r"\left(", r"\frac")) and (called or isinstance(last, Number))
         plain = isinstance(right, Number | Unary) and not isinstance(right, Name)
         turned = isinstance(right, Unary) and right.operator == "T"
