@@ -66,7 +66,8 @@ docs-update: $(VENV)/.stamp-test ## Run every `console` block of the docs and wr
 	$(BIN)/python docs/console.py --write
 
 bench: $(VENV)/.stamp-test ## Run every benchmark and store its figures
-	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+	@failed=; for file in benchmarks/bench_*.py; do $(BIN)/python $$file || failed="$$failed $$file"; done; \
+	test -z "$$failed" || { echo "could not be measured:$$failed" >&2; exit 1; }
 
 clean: ## Remove everything that make made
 	rm -rf $(VENV) docs/_build lab page/node_modules src/heedful/web/built

@@ -37,7 +37,7 @@ import transformers
 from tokenizers import Tokenizer, models
 
 from heedful.generation import FastStep, Stops, generate
-from heedful.machine import examine
+from heedful.machine import BUSY, examine, measured_speed
 from heedful.model import Decoder, load, preset
 from heedful.model.config import Attention, FeedForward, Norm
 from heedful.model.weights.huggingface import write_folder
@@ -155,8 +155,10 @@ def _asked(pipe: Any) -> bool:
         return False
 
 
-def ways_of(shape: str, place: Path, batch: int, peer: bool) -> tuple[Decoder, dict[str, Way]]:
-    """Return every way to decode one shape of model."""
+def ways_of(
+    shape: str, place: Path, batch: int, peer: bool
+) -> tuple[Decoder, dict[str, Way], dict[str, str]]:
+    """Return every way to decode one shape of model, and why a peer is missing."""
     folder = place / shape
     if not folder.exists():
         write_folder(Decoder(SHAPES[shape], seed=0), folder)
@@ -170,11 +172,18 @@ def ways_of(shape: str, place: Path, batch: int, peer: bool) -> tuple[Decoder, d
     ways = {
         "Hugging Face float32": hugging_face(model, batch),
         "Heedful float32": ours(decoder, batch),
+        "Heedful bfloat16": ours(decoder, batch, "bfloat16"),
         "Heedful int8": ours(decoder, batch, "int8"),
     }
-    if peer:
-        ways |= ctranslate2_ways(folder, place / f"{shape}-ctranslate2", batch)
-    return decoder, ways
+    missing = {}
+    try:
+        if peer:
+            ways |= ctranslate2_ways(folder, place / f"{shape}-ctranslate2", batch)
+        else:
+            missing["CTranslate2"] = "give --ctranslate2 FOLDER to compare with it"
+    except (subprocess.CalledProcessError, OSError, EOFError) as error:
+        missing["CTranslate2"] = f"{type(error).__name__}: {error}"[:200]
+    return decoder, ways, missing
 
 
 def rounds(ways: dict[str, Way], count: int) -> dict[str, list[float]]:
@@ -204,7 +213,7 @@ def same_texts(decoder: Decoder, batch: int, found: list[list[int]], peer: list[
 
 def measure(shape: str, batch: int, place: Path, count: int, peer: bool) -> dict[str, Any]:
     """Time one shape at one batch size."""
-    decoder, ways = ways_of(shape, place, batch, peer)
+    decoder, ways, missing = ways_of(shape, place, batch, peer)
     theirs = ways["Hugging Face float32"]()
     assert same_texts(decoder, batch, ways["Heedful float32"](), theirs), (shape, batch)
     times = rounds(ways, count)
@@ -213,6 +222,7 @@ def measure(shape: str, batch: int, place: Path, count: int, peer: bool) -> dict
     return {
         "shape": shape,
         "batch": batch,
+        "missing": missing,
         "seconds": medians,
         "best": {name: min(each) for name, each in times.items()},
         "tokens a second": {name: batch * NEW / each for name, each in medians.items()},
@@ -230,6 +240,8 @@ def show(records: list[dict[str, Any]]) -> None:
             ratio = record["ratio to Hugging Face"][name]
             best = record["best"][name]
             print(f"{name:<24}{seconds:>10.3f}{best:>10.3f}{speed:>10.0f}{ratio:>8.2f}")
+        for name, reason in record["missing"].items():
+            print(f"{name:<24}missing: {reason}")
 
 
 def versions(peer: bool) -> dict[str, Any]:
@@ -242,6 +254,8 @@ def versions(peer: bool) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "load": os.getloadavg()[0],
+        "speed": (speed := measured_speed()).to_dict(),
+        "busy": (speed.load or 0.0) > BUSY,
         "python": installation.python,
         "torch": torch.__version__,
         "transformers": transformers.__version__,
@@ -249,9 +263,8 @@ def versions(peer: bool) -> dict[str, Any]:
     if peer:
         # Not imported: its threads would slow this process down.
         path = [folder for folder in sys.path if (Path(folder) / "ctranslate2").is_dir()]
-        (found["ctranslate2"],) = {
-            one.version for one in metadata.distributions(name="ctranslate2", path=path)
-        }
+        known = [one.version for one in metadata.distributions(name="ctranslate2", path=path)]
+        found["ctranslate2"] = known[0] if known else None
     return found
 
 
@@ -275,8 +288,6 @@ def main() -> None:
     peer = chosen.ctranslate2 is not None
     if peer:
         sys.path.append(chosen.ctranslate2)
-    else:
-        print("CTranslate2 is left out: give --ctranslate2 FOLDER to compare with it")
     machine = versions(peer)
     with tempfile.TemporaryDirectory() as place:
         records = [

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -27,9 +28,10 @@ import torch
 import training_peers
 import transformers
 
-from heedful.machine import examine, peak_flops
+from heedful.machine import BUSY, examine, measured_speed, peak_flops
 from heedful.model import DecoderConfig, flops_per_token, preset
 from heedful.model.config import Dropout
+from heedful.records import plain
 from heedful.training import Compute, Schedule, TrainingConfig
 from heedful.training.distributed import SingleProcess
 from heedful.training.engine import Choice
@@ -138,7 +140,13 @@ def compare(size: str, family: str, dropout: float, given: argparse.Namespace) -
         if (given.peers or peer.__name__.startswith("hugging_face"))
         and not (dropout and peer is training_peers.litgpt)
     ]
-    contenders = {peer.__name__: peer(config, tokens, targets) for peer in peers}
+    contenders, missing = {}, {}
+    for peer in peers:
+        try:
+            contenders[peer.__name__] = peer(config, tokens, targets)
+        except Exception as error:  # whatever another library does, the others are measured
+            missing[peer.__name__] = f"{type(error).__name__}: {error}"[:200]
+    found = list(contenders)
     contenders["one lane"] = ours(config, rows, width, 1)
     contenders[LANES] = ours(config, rows, width, CORES)
     contenders[BFLOAT16] = ours(config, rows, width, CORES, "bfloat16")
@@ -147,16 +155,18 @@ def compare(size: str, family: str, dropout: float, given: argparse.Namespace) -
     operations = flops_per_token(config, width, training=True) * counted
     peak = peak_flops("float32", torch.get_num_threads())
     best = min(seconds["one lane"], seconds[LANES])
-    best_peer = min(peers, key=lambda peer: seconds[peer.__name__]).__name__
+    best_peer = min(found, key=lambda name: seconds[name], default=None)
+    fastest_peer = math.nan if best_peer is None else seconds[best_peer]
     return {
         "size": size,
         "family": family,
         "dropout": dropout,
         "tokens_per_second": {name: counted / taken for name, taken in seconds.items()},
-        "ratios": {peer.__name__: seconds[peer.__name__] / best for peer in peers},
+        "ratios": {name: seconds[name] / best for name in found},
+        "missing": missing,
         "best_peer": best_peer,
-        "ratio_to_best": seconds[best_peer] / best,
-        "ratio_bfloat16": seconds[best_peer] / seconds[BFLOAT16],
+        "ratio_to_best": plain(fastest_peer / best),
+        "ratio_bfloat16": plain(fastest_peer / seconds[BFLOAT16]),
         "utilisation": operations / best / peak,
         "peak_gflops": peak / 1e9,
     }
@@ -188,17 +198,23 @@ def main() -> None:
             row["size"],
             row["family"],
             f"{row['dropout']:g}",
-            row["best_peer"],
-            f"{row['ratio_to_best']:.2f}",
-            f"{row['ratio_bfloat16']:.2f}",
+            row["best_peer"] or "none",
+            *(
+                "–" if row[name] is None else f"{row[name]:.2f}"
+                for name in ("ratio_to_best", "ratio_bfloat16")
+            ),
             f"{max(row['tokens_per_second'][name] for name in ('one lane', LANES)):,.0f}",
             f"{row['utilisation']:.0%}",
         )
     print_blocks([shown], width=100)
-    machine = examine()
+    for name, reason in {k: v for row in rows for k, v in row["missing"].items()}.items():
+        print(f"{name}: missing ({reason})")
+    machine, speed = examine(), measured_speed()
     record = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "machine": {"cpu": machine.cpu, "cores": machine.cores, "features": machine.cpu_features},
+        "speed": speed.to_dict(),
+        "busy": (speed.load or 0.0) > BUSY,
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         "rounds": given.rounds,
