@@ -32,6 +32,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,10 @@ QUICK = {
     JUDGE + "search.MOST_STARTS": 1,
     JUDGE + "search.MOST_SHRINKING_TRIALS": 20,
     JUDGE + "search.BETWEEN": 8,
+    JUDGE + "search.MEETING": 6,
+    JUDGE + "points.NODES": 65,
+    JUDGE + "points.REFINEMENTS": 30,
+    JUDGE + "proofs.PRECISIONS": (128, 512),
     JUDGE + "compile.MOST_CONSTANTS": 3,
     JUDGE + "judge.PROPOSAL_SECONDS": 0.1,
     JUDGE + "judge.MOST_NARROW": 8,
@@ -349,48 +354,79 @@ def show(report: Report, seconds: float) -> None:
             print(f"# shrunk: {small.detail}\n{sheet_of(small.planted.fields)}", flush=True)
 
 
+WORDS = ("proved", "refuted", "supported", "undecided", "refused", "given up", "crashed")
+
+
+def counts_of(lines: list[dict[str, Any]]) -> dict[str, int]:
+    """Return how many claims had each verdict, and how many of them were wrong."""
+    counts = Counter[str](claims=len(lines))
+    for line in lines:
+        counts[line["verdict"]] += 1
+        counts["of known truth"] += line["true"] is not None
+        counts["known to be false"] += line["true"] is False
+        counts["repairs"] += "repair" in line
+        for kind in line.get("mistakes", ()):
+            counts[kind] += 1
+    order = ("claims", "of known truth", "known to be false", *WORDS, "repairs", *KINDS)
+    return {name: counts[name] for name in order}
+
+
 def summary(options: argparse.Namespace) -> int:
     """Count what the files hold, by family and verdict; write the counts if asked to."""
     lines = list({line["claim"]: line for path in options.file for line in lines_of(path)}.values())
-    words = ("proved", "refuted", "supported", "undecided", "refused", "given up", "crashed")
-    families: dict[str, Counter[str]] = {}
-    for line in lines:
-        for name in (line["family"], "all"):
-            counts = families.setdefault(name, Counter())
-            counts["claims"] += 1
-            counts[line["verdict"]] += 1
-            counts["known"] += line["true"] is not None
-            counts["repaired"] += "repair" in line
-            counts["proved repairs"] += line.get("repair") == "proved"
-            for kind in line.get("mistakes", ()):
-                counts[kind] += 1
-            if line["true"] is False and line["verdict"] in ("supported", "refuted"):
-                counts["known to be false, told"] += 1
-    columns = ("claims", *words, *KINDS)
+    names = [*sorted({line["family"] for line in lines}), "all"]
+    rows = [
+        {"family": name, **counts_of([x for x in lines if x["family"] == name or name == "all"])}
+        for name in names
+    ]
+    columns = ("claims", *WORDS, *KINDS)
     print(f"{'family':28}" + "".join(f"{name:>{max(9, len(name) + 2)}}" for name in columns))
-    for name in [*sorted(set(families) - {"all"}), "all"]:
-        cells = (f"{families[name][c]:>{max(9, len(c) + 2)}}" for c in columns)
-        print(f"{name:28}" + "".join(cells))
+    for row in rows:
+        cells = (f"{row[name]:>{max(9, len(name) + 2)}}" for name in columns)
+        print(f"{row['family']:28}" + "".join(cells))
     if options.record:
-        record(options, lines, families)
-    return 1 if any(families["all"][kind] for kind in SERIOUS) else 0
+        record(options, lines, rows)
+    return 1 if any(rows[-1][kind] for kind in SERIOUS) else 0
+
+
+def recheck(options: argparse.Namespace) -> int:
+    """Judge a sample of the false *supported* again, with the budgets that a user has."""
+    lines = [x for path in options.file for x in lines_of(path) if "fields" in x]
+    found = [x for x in lines if "false supported" in x.get("mistakes", ())]
+    chosen = random.Random(0).sample(found, min(options.claims, len(found)))
+    verdicts: Counter[str] = Counter()
+    families: Counter[str] = Counter()
+    for line in chosen:
+        fields = {k: tuple(v) if k in ("expect", "heads") else v for k, v in line["fields"].items()}
+        verdict = judge_claim(Claim(id="attempt", **fields), repair=False).verdict
+        verdicts[verdict] += 1
+        families[line["family"]] += verdict == "supported"
+    print(f"{len(chosen)} of {len(found)}: {dict(verdicts)}")
+    print(f"still supported: {dict(families.most_common())}")
+    return 0
 
 
 def record(
-    options: argparse.Namespace, lines: list[dict[str, Any]], families: dict[str, Counter[str]]
+    options: argparse.Namespace, lines: list[dict[str, Any]], rows: list[dict[str, Any]]
 ) -> None:
     """Write the counts as the record that the docs cite."""
     from heedful.files import write_json
 
-    seconds = sum(line["seconds"] for line in lines)
+    commits = dict(text.split("=", 1) for text in options.commit)
+    seeds = sorted({line["seed"] for line in lines})
     content = {
-        "benchmark": "adversary",
-        "commits": options.commit,
-        "seeds": sorted({line["seed"] for line in lines}),
-        "seconds": round(seconds),
-        "claims_a_second": round(len(lines) / max(seconds, 1e-9), 1),
-        "all": dict(families["all"]),
-        "families": {name: dict(families[name]) for name in sorted(set(families) - {"all"})},
+        "question": "What does the judge say that is false?",
+        "date": datetime.now(UTC).date().isoformat(),
+        "runs": [
+            {
+                "seed": seed,
+                "judge": commits.get(str(seed), ""),
+                **counts_of([line for line in lines if line["seed"] == seed]),
+            }
+            for seed in seeds
+        ],
+        "budgets": {name.rpartition("claims.")[2]: value for name, value in QUICK.items()},
+        "families": rows,
     }
     write_json(options.record, content)
 
@@ -418,7 +454,12 @@ def main(arguments: list[str] | None = None) -> int:
     sums.set_defaults(verb=summary)
     sums.add_argument("file", type=Path, nargs="+")
     sums.add_argument("--record", type=Path, help="write the counts as JSON")
-    sums.add_argument("--commit", action="append", default=[], help="which judge was attacked")
+    sums.add_argument("--commit", action="append", default=[], metavar="SEED=COMMIT",
+                      help="which judge a seed was run against")  # fmt: skip
+    again = verbs.add_parser("recheck", help="judge false supports again with whole budgets")
+    again.set_defaults(verb=recheck)
+    again.add_argument("file", type=Path, nargs="+")
+    again.add_argument("--claims", type=int, default=50)
     options = parser.parse_args(arguments)
     return int(options.verb(options))
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from flint import ctx
 from reference.meaning import UNDEFINED, Environment, Truth, truth_of, value_of
@@ -411,18 +411,54 @@ def bisection(
 
 def confirmed(claim: Claim, verdict: Verdict) -> bool:
     """Tell whether the counterexample of a refuted claim may be one: it does not surely hold."""
+    return truth_at_counterexample(claim, verdict) is not True
+
+
+def truth_at_counterexample(claim: Claim, verdict: Verdict) -> Truth:
+    """Return what a claim comes to where the judge says that it fails; None: cannot be told.
+
+    Arrays that are unit vectors, distributions or orthonormal only up to rounding are no case.
+    """
     shown = verdict.counterexample
     if shown is None or any(str(spec).startswith(INEXACT) for spec in claim.where.values()):
-        return True
+        return None
     if claim.keys == "unit":
-        return True
+        return None
     numbers: dict[str, Any] = {}
     arrays: dict[str, Value] = {}
     for name, value in shown.symbols.items():
         if isinstance(value, list):
-            rows = [list(map(Fraction, row)) if isinstance(row, list) else row for row in value]
             listed = isinstance(value[0], list)
-            arrays[name] = matrix(rows) if listed else vector(list(map(Fraction, value)))
+            rows = [list(map(exact, row)) for row in value] if listed else []
+            arrays[name] = matrix(rows) if listed else vector(list(map(exact, value)))
         else:
             numbers[name] = exact(value)
-    return fails(claim, (numbers, arrays), choices_of_letters(claim)) is not True
+    return fails(claim, (numbers, arrays), choices_of_letters(claim))
+
+
+Agreement = Literal["agrees", "disagrees", "cannot tell"]
+
+
+def agreement(claim: Claim, verdict: Verdict, effort: Effort) -> Agreement:
+    """Return whether the reference meaning agrees with a verdict, as far as it can tell.
+
+    With *refuted* it agrees if the claim is false or undefined at the counterexample, with
+    *proved* and *supported* if it is true in some cases and in none of them false.
+    """
+    try:
+        claim = read_claim(claim)
+        if verdict.verdict == "refuted":
+            found = truth_at_counterexample(claim, verdict)
+            return "cannot tell" if found is None else "disagrees" if found is True else "agrees"
+        letters = choices_of_letters(claim)[:MOST_LETTERS]
+        noisy = claim.keys == "gaussian" or "normal" in str(claim.where)
+        most = effort.noisy_cases if noisy else effort.cases
+        thresholds = verdict.evidence.numbers.get("beta_0") or {}
+        from_ = Fraction(max(thresholds.values())) if thresholds else None
+        cases = itertools.islice(cases_of(claim, random.Random(0), from_, effort.cases), most)
+        answers = [fails(claim, case, letters) for case in cases]
+    except (FormulaError, KeyError, ValueError, AssertionError):
+        return "cannot tell"
+    if False in answers or UNDEFINED in answers:
+        return "disagrees"
+    return "agrees" if True in answers else "cannot tell"
