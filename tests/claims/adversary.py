@@ -71,7 +71,7 @@ QUICK = {
     JUDGE + "judge.PROPOSAL_SECONDS": 0.1,
     JUDGE + "judge.MOST_NARROW": 8,
     JUDGE + "proofs.MOST_BOXES": 200,
-    JUDGE + "statistics.CELLS": (160,),
+    JUDGE + "statistics.MOST_CELLS": 200,
     "reference.meaning.PIECES": 100,
 }
 """Smaller budgets: what the judge says must be true with any of them. A false *supported* is told

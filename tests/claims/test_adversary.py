@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 from adversary import QUICK, Planted, claim_at, mistakes_of
 from composed import KERNELS, composed
+from flint import arb
 from planted import FAMILIES
 from reference.meaning import UNDEFINED, Truth
 from reference.values import matrix, scalar, vector
 from reference.world import choices_of_letters, letters_of, truth
 
 import heedful.claims
-from heedful.claims import Claim, judge, load_sheet, search, statistics
+from heedful.claims import Claim, jets, judge, load_sheet, points, search, statistics
 from heedful.claims.compile import CompiledClaim, compile_claim
 from heedful.claims.evaluate.ball import BallEvaluator
 from heedful.claims.language import rewrite
@@ -232,6 +233,8 @@ def let_letters_name_the_first_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def end_the_line_early(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = statistics.quadrature_noise
     monkeypatch.setattr(statistics, "quadrature_noise", lambda nodes=4001, reach=9: whole(nodes, 9))
+    monkeypatch.setattr(statistics, "FAR", 9.0)
+    monkeypatch.setattr(jets.Tail, "beyond", lambda self, far: arb(0))
 
 
 def believe_float64(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +242,8 @@ def believe_float64(monkeypatch: pytest.MonkeyPatch) -> None:
         world = search.build_world(compiled, case.scalars, case.arrays)
         return bool(np.all(search.Evaluator(world).truth(compiled.statement).holds))
 
-    monkeypatch.setattr(search, "exact_truth", rounded)
+    for module in (search, points, judge):
+        monkeypatch.setattr(module, "exact_truth", rounded)
     monkeypatch.setattr(heedful.claims.judge, "exact_truth", rounded)
 
 

@@ -86,7 +86,7 @@ ARRAYS: dict[str, Any] = {
 }
 FAMILIES = {"k": np.eye(3), "v": ARRAYS["A"], "alpha": ARRAYS["p"]}
 INDICES = {"a": 0}
-IN_CELLS = {"E", "P", "var", "std"}
+IN_CELLS = {"E", "P", "var", "std", "cov", "quantile"}
 """Statistics whose meaning in balls needs the cells of a noisy world (see test_judge)."""
 
 

@@ -14,6 +14,7 @@ An `Enclosure` is a scalar, vector, row or matrix of balls, with the products of
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -153,6 +154,9 @@ def _slope(first: Any, second: Any, sign: int) -> Any:
 
 def exponential(x: Ball) -> Ball:
     """Return exp(x) for every β of its span."""
+    if type(x) is not Ball:
+        power: Ball = _jets().exponential(x)
+        return power
     if x.s is None:
         return Ball(x.c.exp())
     first, second = x.ends()
@@ -165,12 +169,15 @@ def exponential(x: Ball) -> Ball:
 
 def softmax(logits: Sequence[Ball]) -> list[Ball]:
     """Return softmax of logits that may move with β; equal logits are counted, not repeated."""
+    if any(type(logit) is not Ball for logit in logits):
+        shares: list[Ball] = _jets().softmax(logits)
+        return shares
     seen = [logit for logit in logits if not _hidden(logit)]
     if len(seen) < len(logits):  # a score of −∞ has the weight 0, and takes part in nothing
         if not seen:
             raise NoValue("softmax over nothing")
-        shares = iter(softmax(seen))
-        return [Ball(arb(0)) if _hidden(logit) else next(shares) for logit in logits]
+        rest = iter(softmax(seen))
+        return [Ball(arb(0)) if _hidden(logit) else next(rest) for logit in logits]
     kinds: list[Ball] = []
     counts: list[int] = []
     places: list[int] = []
@@ -183,6 +190,13 @@ def softmax(logits: Sequence[Ball]) -> list[Ball]:
         places.append(place)
     weights = [_weight(own, kinds, counts) for own in kinds]
     return [weights[place] for place in places]
+
+
+def _jets() -> Any:
+    """Return the module of functions of ξ, which are balls too and need this module."""
+    from heedful.claims import jets
+
+    return jets
 
 
 def _hidden(logit: Ball) -> bool:
@@ -247,6 +261,9 @@ def entrywise(function: Callable[[Any], Any]) -> Callable[[Ball], Ball]:
     """Lift a function of arb to balls."""
 
     def apply(x: Ball) -> Ball:
+        if type(x) is not Ball:
+            through: Ball = x.through(function)  # type: ignore[attr-defined]
+            return through
         made = function(x.flat())
         if not made.is_finite():
             raise NotEnclosed("is not finite on the whole ball")
@@ -269,6 +286,15 @@ def smallest(balls: Sequence[Ball]) -> Ball:
     for ball in balls[1:]:
         best = best.min(ball.flat())
     return Ball(best)
+
+
+def norm(entries: Sequence[Ball]) -> Ball:
+    """Return the Euclidean norm."""
+    if any(type(entry) is not Ball for entry in entries):
+        made: Ball = _jets().norm(entries)
+        return made
+    flat = [entry.flat() for entry in entries]
+    return Ball(sum((entry * entry for entry in flat), arb(0)).nonnegative_part().sqrt())
 
 
 def total(balls: Sequence[Ball]) -> Ball:
@@ -356,7 +382,7 @@ def add(x: Enclosure, y: Enclosure) -> Enclosure:
     """Return x + y; a scalar or a row is added to every entry or row."""
     formal = x.formal or y.formal
     if x.kind == y.kind:
-        return Enclosure(paired(x.entries, y.entries, Ball.__add__), x.kind, formal)
+        return Enclosure(paired(x.entries, y.entries, operator.add), x.kind, formal)
     if y.kind == "scalar":
         return each(x, lambda entry: entry + y.entries)
     if x.kind == "scalar":
@@ -364,7 +390,7 @@ def add(x: Enclosure, y: Enclosure) -> Enclosure:
     if {x.kind, y.kind} == {"matrix", "row"}:
         matrix, row = (x, y) if x.kind == "matrix" else (y, x)
         return Enclosure(
-            [paired(line, row.entries, Ball.__add__) for line in matrix.entries], "matrix", formal
+            [paired(line, row.entries, operator.add) for line in matrix.entries], "matrix", formal
         )
     raise NotEnclosed("shapes that do not fit")
 

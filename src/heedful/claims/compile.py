@@ -217,16 +217,21 @@ def compile_claim(claim: Claim) -> CompiledClaim:
     def expanded(text: str) -> Expression:
         return expand(_tree(text), functions)
 
-    expectations = tuple(map(expanded, claim.expect))
-    given = None if claim.given is None else expanded(claim.given)
+    heads = tuple(map(expanded, (claim.query,) if claim.query is not None else claim.heads))
+
+    def named(text: str) -> Expression:
+        tree = expanded(text)
+        return _of_first_head(tree) if len(heads) > 1 and len(set(heads)) == 1 else tree
+
+    expectations = tuple(map(named, claim.expect))
+    given = None if claim.given is None else named(claim.given)
     if given is not None:
         expectations = tuple(with_given(tree, given) for tree in expectations)
-    heads = (claim.query,) if claim.query is not None else claim.heads
     compiled = CompiledClaim(
         claim=claim,
         expectations=expectations,
         given=given,
-        heads=tuple(map(expanded, heads)),
+        heads=heads,
         sequence=tuple(map(expanded, claim.sequence)),
         matrices={name: expanded(text) for name, text in claim.matrices.items()},
         covariance={name: expanded(text) for name, text in claim.covariance.items()},
@@ -307,6 +312,18 @@ def expand(
         return substitute(body, dict(zip(parameters, node.arguments, strict=True)))
 
     return expand(rebuilt(tree), functions, depth + 1)
+
+
+def _of_first_head(tree: Expression) -> Expression:
+    """Name what equal heads give together by the first of them: the mean of equals is each."""
+    if isinstance(tree, Name):
+        base, underscore, member = tree.text.partition("_")
+        names = {"c": "c_1", "alpha": "alpha1"}
+        if tree.text in names:
+            return dataclasses.replace(tree, text=names[tree.text])
+        if base == "alpha" and underscore:
+            return dataclasses.replace(tree, text=f"alpha1_{member}")
+    return map_children(tree, _of_first_head)
 
 
 def with_given(tree: Expression, given: Expression) -> Expression:

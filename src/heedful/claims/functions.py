@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -332,6 +332,32 @@ def _square_root(x: Any) -> Any:
     return x.sqrt()
 
 
+def _rising(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Let a function that only rises be enclosed by its values at both ends of a ball."""
+
+    @wraps(function)
+    def apply(x: Any) -> Any:
+        if isinstance(x, arb):
+            return function(x.lower()).union(function(x.upper()))
+        return function(x)  # a series
+
+    return apply
+
+
+@_rising
+def _sigmoid(x: Any) -> Any:
+    return arb(1) / (arb(1) + (-x).exp())
+
+
+@_rising
+def _tanh(x: Any) -> Any:
+    return x.tanh() if isinstance(x, arb) else arb(1) - arb(2) / ((arb(2) * x).exp() + arb(1))
+
+
+def _normal(x: Any) -> Any:
+    return (arb(1) + (x / arb(2).sqrt()).erf()) / 2
+
+
 _entrywise(
     "exp(x)",
     "e to the power x, entry by entry",
@@ -360,13 +386,13 @@ _entrywise(
 _entrywise("sin(x)", "sine of an angle in radians", np.sin, arb.sin, "sin", r"\sin", total=True)
 _entrywise("cos(x)", "cosine of an angle in radians", np.cos, arb.cos, "cos", r"\cos", total=True)
 _entrywise(
-    "tanh(x)", "hyperbolic tangent, entry by entry", np.tanh, arb.tanh, "tanh", r"\tanh", total=True
+    "tanh(x)", "hyperbolic tangent, entry by entry", np.tanh, _tanh, "tanh", r"\tanh", total=True
 )
 _entrywise(
     "sigmoid(x)",
     "1 / (1 + exp(-x)), entry by entry",
     expit,
-    lambda x: arb(1) / (arb(1) + (-x).exp()),
+    _sigmoid,
     NONE,
     total=True,
     value_sign="positive",
@@ -429,11 +455,11 @@ for _written, _says in (
 
 def _norm_balls(x: Enclosure, p: Enclosure | None = None) -> Enclosure:
     order = 2 if p is None else p.entries.flat()
+    if order == 2 and not x.formal:
+        return _number(balls.norm(list(flatten(x))))
     flat = [entry.flat() for entry in flatten(x)]
     if x.formal:
         return _number(balls.formal_size(flat))
-    if order == 2:
-        return _number(sum((entry * entry for entry in flat), arb(0)).nonnegative_part().sqrt())
     if order == 1:
         return _number(sum((abs(entry) for entry in flat), arb(0)))
     raise NotEnclosed("a norm of another order")
@@ -1013,7 +1039,7 @@ _entrywise(
     "Phi(x)",
     "the normal distribution function",
     ndtr,
-    lambda x: (arb(1) + (x / arb(2).sqrt()).erf()) / 2,
+    _normal,
     NONE,
     also_name=True,
     total=True,
@@ -1138,7 +1164,7 @@ _define(
 @_function(
     "cov(x, y)",
     "the covariance of two values",
-    Missing("cells enclose the moments of one value at a time"),
+    lambda evaluator, call: evaluator.cells.covariance(call),
     NONE,
     kind="statistic",
     total=True,
@@ -1151,7 +1177,7 @@ def _covariance(evaluator: Evaluator, call: Call) -> Value:
 @_function(
     "quantile(x, p)",
     "what x stays below with probability p",
-    Missing("cells do not say in which order x takes its values"),
+    lambda evaluator, call: evaluator.cells.quantile(call),
     NONE,
     kind="statistic",
 )

@@ -77,6 +77,8 @@ PROPOSAL_SECONDS = 4.0
 """For each change that may repair a claim."""
 MOST_NARROW = 40
 """Cases that hold narrowly and are settled in exact arithmetic, one by one."""
+MOST_ENCLOSING = 3.0
+"""Seconds of this thread (not of the clock) for enclosing the statistics of one case."""
 NOISY_SCALES = (1e3, 1e4, 1e5)
 """Where a claim about noise and a large scale is looked at."""
 NOISY_FARTHEST = (1e12, 1e40)
@@ -517,11 +519,14 @@ def _by_draws(compiled: CompiledClaim, deadline: float) -> Decision | None:
             break
         at = _at_the_end(compiled, case)
         try:
-            estimate = statistics.estimate(compiled, at)
+            sure = None
+            if compiled.statistical:
+                sure = statistics.certified(compiled, at, MOST_ENCLOSING)
+            estimate = sure or statistics.estimate(compiled, at)
         except TooFewKeysError:
             continue
         looked_at += 1
-        answer = statistics.enclosed(compiled, at) if compiled.statistical else None
+        answer = None if sure is None else sure.holds
         if answer is False or (
             answer is None and not estimate.holds and (estimate.clear or not compiled.statistical)
         ):
@@ -532,6 +537,7 @@ def _by_draws(compiled: CompiledClaim, deadline: float) -> Decision | None:
             rare = statistics.rare_draws(compiled, at, compiled.claim.seed)
             if rare is not None:
                 return _refuted_noisy(compiled, at, rare, certain=False)
+            answer = statistics.in_every_draw(compiled, at, MOST_ENCLOSING)
         farther = _at_the_end(compiled, case, NOISY_SCALES[-1])
         if compiled.large and not statistics.estimate(compiled, farther).holds:
             return _fading(compiled, estimate)
@@ -581,15 +587,21 @@ def _noisy_survivor(
     sides = " against ".join(told_apart(estimate.left, estimate.right))
     tightest = f"in the tightest of {looked_at} cases"
     if proved:
-        statement = f"Enclosed cell by cell over the noisy direction: {sides} {tightest}."
+        shown = "" if math.isnan(estimate.left) else f": {sides} {tightest}"
+        if not compiled.statistical:
+            shown = ", and at both ends of it"
+        statement = f"Enclosed cell by cell over the noisy direction{shown}."
         numbers = _noise_numbers(estimate)
         evidence = Evidence(method="certified quadrature", statement=statement, numbers=numbers)
         return "proved", evidence, None
     if not estimate.clear or not estimate.holds or estimate.by_rounding:
-        statement = (
-            f"The interval of confidence ({estimate.gap:.3g} ± {estimate.error:.3g} from "
-            "holding) does not clear the bound; more draws may."
-        )
+        interval = f"{estimate.gap:.3g} ± {estimate.error:.3g} from holding"
+        if estimate.directions == 1:
+            statement = f"Neither quadrature ({interval}) nor enclosed cells decide it."
+        else:
+            statement = (
+                f"The interval of confidence ({interval}) does not clear the bound; more draws may."
+            )
         evidence = _evidence(compiled, "draws", statement, _noise_numbers(estimate), estimate.draws)
         return "undecided", evidence, None
     way = "quadrature nodes" if estimate.directions == 1 else "draws"

@@ -1,52 +1,53 @@
 """Claims about noisy keys: estimated by draws or quadrature, proved by enclosing every cell.
 
 With one noisy direction ξ ~ N(0, 1) the line is cut into cells. On each cell the keys, the
-weights and the output are enclosed by balls, so that E, P, var and std are enclosed too:
+weights and the output are enclosed, as series in ξ where they have one and by balls where not:
 
-    E x ∈ Σ_cells mass(cell) · x(cell),   P(event) ∈ [mass(surely), mass(not surely not)].
+    E x ∈ Σ_cells ∫ x φ + what lies beyond,   P(event) ∈ [mass(surely), mass(not surely not)].
 
-That is a proof, not an estimate. With more directions there are draws, and intervals of
-confidence from independent groups of them.
+Cells that make the sum wide are halved, and beyond the last one the growth of x is bounded, so
+that heavy tails count. That is a proof, not an estimate. With more directions there are draws,
+and intervals of confidence from independent groups of them.
 """
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from flint import arb, ctx
 from scipy.special import stdtrit
 
-from heedful.claims.balls import Ball, Enclosure, LetterRange, NotEnclosed, flatten, written
+from heedful.claims.balls import Ball, Enclosure, LetterRange, NotEnclosed, flatten, lift, total
 from heedful.claims.compile import CompiledClaim
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.evaluate.float import Evaluator, World
+from heedful.claims.functions import FUNCTIONS
+from heedful.claims.jets import ORDER, Jet, Tail
 from heedful.claims.language.tree import (
     Binary,
     Call,
     Compare,
-    Entry,
     Expression,
-    Name,
+    Logic,
     Number,
-    Unary,
-    bound_names,
     rational,
     walk,
 )
-from heedful.claims.proofs import PRECISIONS, ball_world, decimal
+from heedful.claims.proofs import ball_world, decimal
 from heedful.claims.symbols import Array
-from heedful.claims.values import ROUNDING, Truth, Value
+from heedful.claims.values import ROUNDING, Truth, Value, scalar
 from heedful.claims.worlds import (
     QUADRATURE_NODES,
     REACH,
     Noise,
-    _factors,
     build_world,
     drawn_noise,
     noise_directions,
@@ -58,7 +59,19 @@ if TYPE_CHECKING:
     from heedful.claims.search import Case
 
 GROUPS = 20
-CELLS = (160, 640)
+PRECISION = 256
+"""Bits: a mass of 1e-32 counts where the value on it is 1e60."""
+TOLERANCES = (1e-3, 1e-6, 1e-9, 1e-13)
+"""How wide, relative to its size, an enclosed statistic may be; finer if that does not decide."""
+FIRST_CELLS, OUTER_CELLS, MOST_CELLS = 16, 8, 1500
+"""Cells of the noisy direction to begin with, farther out, and at most."""
+FINE = 1e-7
+"""How wide a statistic may be from which a number is found."""
+FARTHEST_QUANTILE = 10**9
+NEAR, WIDEST_JET = 6.0, 2.0
+"""Where cells are halved by their ratio, and how wide one may be for derivatives to help."""
+SMALLEST = 1e-12
+"""Statistics below this are enclosed no more finely than one of this size."""
 CONFIDENCE = 0.99
 MOST_COORDINATES = 20_000_000
 """Normal coordinates drawn at once; with more directions there are fewer draws."""
@@ -67,15 +80,8 @@ HEAVY = 0.3
 """The share of one group in the spread of all from which on a mean counts as not yet seen."""
 FAR_DRAWS, FAR_SCALES = 2000, (3.0, 10.0, 30.0, 1e3)
 """Draws that are looked at far out, and how many deviations out they lie."""
-FAR = 1e6
+FAR = 1e3
 """Where the outermost cells end, in standard deviations."""
-MOST_GROWTH = FAR / 16
-"""The largest B for which what lies beyond FAR is surely negligible if |x| ≤ exp(B|ξ|) there."""
-BOUNDED = ("sigmoid", "tanh", "sin", "cos", "sign", "Phi", "softmax", "softmax_rows", "weights")
-"""Functions whose values lie in [−1, 1]."""
-TAME = ("abs", "relu", "floor", "sqrt", "max", "min", "mean", "norm", "sum", "concat", "stack",
-        "rows", "transpose", "trace", "dot", "outer", "hadamard", "diag", "logsumexp")  # fmt: skip
-"""Functions whose values are at most products of two of their entries, times how many there are."""
 
 
 @dataclass(frozen=True)
@@ -111,17 +117,20 @@ def estimate(problem: CompiledClaim, case: Case) -> NoiseEstimate:
     noise = _noise(problem, directions)
     world, truth = _truth(problem, case, noise)
     gap = float(np.max(truth.gap))
+    left, right = _first(truth.left), _first(truth.right)
     error = 0.0
     if directions == 1:
         error = _quadrature_error(problem, case, gap)
     elif directions > 1:
         error = _sampling_error(problem, case, noise)
+    # 1.5e-11 is no rounding of 1e-14: only what is small beside both sides may pass.
+    apart = problem.statistical and gap > max(error, ROUNDING * (abs(left) + abs(right)))
     return NoiseEstimate(
-        holds=bool(np.all(truth.holds)),
+        holds=bool(np.all(truth.holds)) and not apart,
         gap=gap,
         error=error,
-        left=_first(truth.left),
-        right=_first(truth.right),
+        left=left,
+        right=right,
         draws=len(noise.coordinates),
         directions=directions,
         world=world,
@@ -243,131 +252,353 @@ def share_failing(problem: CompiledClaim, case: Case) -> tuple[NoiseEstimate, fl
     return found, float(np.mean(~holds) if weights is None else np.sum(weights * ~holds))
 
 
-def enclosed(problem: CompiledClaim, case: Case) -> bool | None:
+def enclosed(problem: CompiledClaim, case: Case, seconds: float = 3.0) -> bool | None:
     """Prove (True) or disprove (False) a claim with one noisy direction; None: cannot tell."""
-    if noise_directions(problem, case.scalars) != 1:
+    return enclosure_of(problem, case, seconds)[0]
+
+
+def certified(problem: CompiledClaim, case: Case, seconds: float) -> NoiseEstimate | None:
+    """Return what enclosing every cell says about a claim, None where it does not decide it."""
+    answer, sides = enclosure_of(problem, case, seconds)
+    if answer is None:
         return None
-    for count in CELLS:
-        with ctx.workprec(PRECISIONS[0]):
+    world = build_world(problem, case.scalars, case.arrays, noise=quadrature_noise())
+    left, right = sides or (None, None)
+    apart = 0.0 if left is None or right is None else abs(left - right)
+    gap = -apart if answer else apart
+    values = [None if side is None else scalar(side) for side in (left, right)]
+    truth = Truth(np.asarray([answer]), np.asarray([gap]), *values)
+    nothing = float("nan")
+    ends = [nothing if side is None else side for side in (left, right)]
+    return NoiseEstimate(answer, gap, 0.0, ends[0], ends[1], 0, 1, world, truth)
+
+
+def enclosure_of(
+    problem: CompiledClaim, case: Case, seconds: float
+) -> tuple[bool | None, tuple[float, float] | None]:
+    """Return whether a claim holds, and both of its sides where it is one comparison of numbers."""
+    if noise_directions(problem, case.scalars) != 1:
+        return None, None
+    deadline = time.thread_time() + seconds
+    with ctx.workprec(PRECISION):
+        try:
+            evaluator = over_cells(problem, case, seconds)
+            for tolerance in TOLERANCES:
+                evaluator.cells.tolerance = tolerance
+                answer = evaluator.truth(problem.statement)
+                if answer is not None or time.thread_time() > deadline:
+                    return answer, _sides(problem.statement, evaluator)
+        except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
+            return None, None
+    return None, None
+
+
+def _sides(statement: Expression, evaluator: BallEvaluator) -> tuple[float, float] | None:
+    if not isinstance(statement, Compare):
+        return None
+    left, right = (evaluator.value(side) for side in (statement.left, statement.right))
+    if left.kind != "scalar" or right.kind != "scalar":
+        return None
+    return float(left.entries.flat().mid()), float(right.entries.flat().mid())
+
+
+def in_every_draw(problem: CompiledClaim, case: Case, seconds: float) -> bool | None:
+    """Prove (True) or disprove (False) that a claim without statistics holds in all draws.
+
+    With one noisy direction the cells and both ends of the line are all there is.
+    """
+    if noise_directions(problem, case.scalars) != 1 or _mentions_equality(problem):
+        return None  # cells have a width, and two sides that agree on it cannot be told equal
+    with ctx.workprec(PRECISION):
+        try:
+            line = _Line(problem, case, time.thread_time() + seconds)
+            share = line._measure(problem.statement)
+            if share.upper() < 1 - SMALLEST:
+                return False
+            end = Ball.letter(LetterRange(arb(FAR), None))
+            ends = [BallEvaluator(line.world(x)).truth(problem.statement) for x in (end, -end)]
+            cells = line._cells["truth", problem.statement]
+            sure = [cell.truth(problem.statement) for cell in cells]
+            return True if all(answer is True for answer in (*ends, *sure)) else None
+        except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
+            return None
+
+
+class _Cell:
+    """One piece of the noisy direction, with what formulas come to on it."""
+
+    def __init__(self, line: _Line, low: float, high: float) -> None:
+        self.line, self.low, self.high = line, low, high
+        self.mass = _mass(low, high)
+        self._plain: BallWorld | None = None
+        self._smooth: BallWorld | None = None
+        self._powers: list[Any] | None = None
+        self._halves: tuple[_Cell, _Cell] | None = None
+        self._known: dict[Any, Any] = {}
+
+    def halves(self) -> tuple[_Cell, _Cell]:
+        """Return both halves, always the same; far out one ends at the geometric mean."""
+        if self._halves is not None:
+            return self._halves
+        middle = (self.low + self.high) / 2
+        if min(abs(self.low), abs(self.high)) > NEAR and self.low * self.high > 0:
+            middle = math.copysign(math.sqrt(self.low * self.high), self.low)
+        self._halves = (
+            _Cell(self.line, self.low, middle),
+            _Cell(self.line, middle, self.high),
+        )
+        return self._halves
+
+    def truth(self, event: Expression) -> bool | None:
+        """Return whether an event happens on the whole cell, nowhere on it, or None."""
+        key = ("truth", event)
+        if key not in self._known:
+            self._known[key] = BallEvaluator(self.plain).truth(event)
+        answer: bool | None = self._known[key]
+        return answer
+
+    def moment(self, node: Expression, centre: tuple[Any, ...] | None) -> list[Any]:
+        """Enclose ∫ x of every entry over the cell, or (last) ∫ Σ (x − m)² beside it."""
+        key = ("moment", node, None if centre is None else tuple(map(str, centre)))
+        if key not in self._known:
             try:
-                answer = over_cells(problem, case, count).truth(problem.statement)
+                self._known[key] = self._by_jets(node, centre)
             except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
-                return None
-        if answer is not None:
-            return answer
-    return None
+                self._known[key] = self._by_balls(node, centre)
+        made: list[Any] = self._known[key]
+        return made
+
+    def _by_jets(self, node: Expression, centre: tuple[Any, ...] | None) -> list[Any]:
+        if self.high - self.low > WIDEST_JET:
+            raise NotEnclosed("a cell too wide for a series")
+        if self._powers is None:
+            self._powers = _moments(self.low, self.high)
+        moments = self._powers
+        if ("jets", node) not in self._known:
+            self._known["jets", node] = list(flatten(BallEvaluator(self.smooth).value(node)))
+        entries = self._known["jets", node]
+        if centre is not None:
+            entries = [entry - Ball(m) for entry, m in zip(entries, centre, strict=True)]
+        integrals = [
+            entry.integral(moments) if isinstance(entry, Jet) else entry.flat() * self.mass
+            for entry in entries
+        ]
+        if centre is not None:
+            squares = total([entry * entry for entry in entries])
+            if isinstance(squares, Jet):
+                integrals.append(squares.integral(moments))
+            else:
+                integrals.append(squares.flat() * self.mass)
+        return integrals
+
+    def _by_balls(self, node: Expression, centre: tuple[Any, ...] | None) -> list[Any]:
+        if ("balls", node) not in self._known:
+            value = BallEvaluator(self.plain).value(node)
+            self._known["balls", node] = [entry.flat() for entry in flatten(value)]
+        entries = self._known["balls", node]
+        if centre is not None:
+            entries = [entry - m for entry, m in zip(entries, centre, strict=True)]
+        integrals = [entry * self.mass for entry in entries]
+        if centre is not None:
+            integrals.append(sum((_square(entry) for entry in entries), arb(0)) * self.mass)
+        return integrals
+
+    @property
+    def plain(self) -> BallWorld:
+        """The world on the cell, without derivatives."""
+        if self._plain is None:
+            self._plain = self.line.world(Ball.letter(LetterRange(arb(self.low), arb(self.high))))
+        return self._plain
+
+    @property
+    def smooth(self) -> BallWorld:
+        """The world on the cell, with derivatives."""
+        if self._smooth is None:
+            self._smooth = self.line.world(Jet.variable(arb(self.low), arb(self.high)))
+        return self._smooth
 
 
-def over_cells(problem: CompiledClaim, case: Case, count: int = CELLS[-1]) -> BallEvaluator:
+def over_cells(problem: CompiledClaim, case: Case, seconds: float = 3.0) -> BallEvaluator:
     """Return the evaluator that encloses statistics of one noisy direction, cell by cell."""
     if noise_directions(problem, case.scalars) != 1:
         raise NotEnclosed("noise in more than one direction")
+    line = _Line(problem, case, time.thread_time() + seconds)
+    line.tolerance = FINE
     # Outside a statistic only what is not random has a value: no cell stands for all.
     fixed = {n: Enclosure(decimal(x), "scalar") for n, x in case.scalars.items()}
     world = BallWorld(symbols=fixed, tolerance=float(problem.claim.tolerance))
-    return BallEvaluator(world, _Cells(problem, case, count))
+    return BallEvaluator(world, line)
 
 
-class _Cells:
-    """Encloses statistics over cells of the one noisy direction."""
+class _Line:
+    """Encloses statistics over the one noisy direction, cell by cell, as finely as is needed."""
 
-    def __init__(self, problem: CompiledClaim, case: Case, count: int) -> None:
-        self.cells = list(_cells(problem, case, count))
-        self.growth = _Growth(problem, case)
-        self._weights_of: dict[Expression | None, list[Any]] = {}
-        self._chances: dict[Expression | None, Any] = {}
-        """The probability of each condition."""
+    def __init__(self, problem: CompiledClaim, case: Case, deadline: float) -> None:
+        self.problem, self.case, self.deadline = problem, case, deadline
+        self.tolerance = TOLERANCES[0]
+        self.scalars = {name: decimal(value) for name, value in case.scalars.items()}
+        self.keys: _NoisyKeys | None = None
+        if problem.claim.keys == "gaussian":
+            self.keys = _NoisyKeys(problem, case, self.scalars)
+        ends = [*np.linspace(-6.0, 6.0, FIRST_CELLS + 1)]
+        outer = [*np.geomspace(6.0, FAR, OUTER_CELLS + 1)][1:]
+        edges = [-x for x in reversed(outer)] + ends + outer
+        self.first = [_Cell(self, float(a), float(b)) for a, b in itertools.pairwise(edges)]
+        self._cells: dict[Any, list[_Cell]] = {}
+
+    def world(self, xi: Ball) -> BallWorld:
+        """Return the world in which the noise is ξ."""
+        problem, case = self.problem, self.case
+        keys = None if self.keys is None else self.keys.at(xi)
+        known = self.scalars if keys is not None else {**self.scalars, **_random(problem, xi)}
+        return ball_world(problem, known, case.arrays, case.scalars, keys=keys)
 
     def expectation(self, call: Call) -> Enclosure:
         """Enclose E(x)."""
-        self.growth.check(call.arguments[0])
-        enclosures = self._in_cells(call.arguments[0])
-        means, _ = self._moments(enclosures, call.given)
-        return _shaped([Ball(entry) for entry in means], enclosures[0])
+        like = BallEvaluator(self.first[len(self.first) // 2].plain).value(call.arguments[0])
+        means, _ = self._moments(call, None)
+        return _shaped([Ball(entry) for entry in means], like)
 
     def variance(self, call: Call) -> Enclosure:
-        """Enclose var(x)."""
-        self.growth.check(call.arguments[0])
-        _, variance = self._moments(self._in_cells(call.arguments[0]), call.given)
-        return Enclosure(Ball(variance), "scalar")
+        """Enclose var(x), about a centre near the mean so that wide cells cost little."""
+        means, _ = self._moments(call, None)
+        centre = tuple(mean.mid() for mean in means)
+        shifts, squares = self._moments(call, centre)
+        variance = squares - sum((_square(x) for x in shifts), arb(0))
+        return Enclosure(Ball(variance.nonnegative_part()), "scalar")
+
+    def covariance(self, call: Call) -> Enclosure:
+        """Enclose cov(x, y) = (var(x + y) − var(x − y))/4."""
+        x, y = call.arguments
+        plus, minus = (
+            self.variance(replace(call, arguments=(Binary(sign, x, y),))).entries.flat()
+            for sign in ("+", "-")
+        )
+        return Enclosure(Ball((plus - minus) / 4), "scalar")
+
+    def quantile(self, call: Call) -> Enclosure:
+        """Enclose the smallest t with P(x ≤ t) ≥ p, by halving between two that are decided."""
+        x, level = call.arguments
+        share = rational(level)
+        if share is None or not 0 < share < 1:
+            raise NotEnclosed("a quantile at a level that is not a number between 0 and 1")
+        low, high = Fraction(-1), Fraction(1)
+        while not self._reaches(x, high, share, call):
+            low, high = high, 4 * high
+        while self._reaches(x, low, share, call):
+            low, high = 4 * low if low < 0 else Fraction(-1), low
+        while high - low > Fraction(self.tolerance) * max(Fraction(1), abs(high)):
+            middle = (low + high) / 2
+            try:
+                reached = self._reaches(x, middle, share, call)
+            except NotEnclosed:
+                break  # as near as cells of this fineness come
+            low, high = (low, middle) if reached else (middle, high)
+        return Enclosure(Ball(Ball.exact(low).c.union(Ball.exact(high).c)), "scalar")
+
+    def _reaches(self, x: Expression, t: Fraction, share: Fraction, call: Call) -> bool:
+        """Tell whether P(x ≤ t) is surely at least p, or surely below it."""
+        if abs(t) > FARTHEST_QUANTILE or time.thread_time() > self.deadline:
+            raise NotEnclosed("a quantile too far out")
+        event = Compare("<=", x, Number(t))
+        wanted = Ball.exact(share).c
+        reached = self.probability(replace(call, function="P", arguments=(event,))).entries.flat()
+        if reached >= wanted or reached < wanted:
+            return bool(reached >= wanted)
+        raise NotEnclosed("a quantile that the cells do not decide")
 
     def probability(self, call: Call) -> Enclosure:
         """Enclose P(event)."""
-        total = self._beyond(call.given)  # where the event may happen or not
-        for weight, (_, world) in zip(self._weights(call.given), self.cells, strict=True):
-            answer = BallEvaluator(world).truth(call.arguments[0])
-            if answer is None:
-                total += arb(0).union(weight)
-            elif answer:
-                total += weight
-        return Enclosure(Ball(total.nonnegative_part().min(arb(1))), "scalar")
+        event = call.arguments[0]
+        given = call.given
+        both = event if given is None else Logic("and", given, event)
+        share = self._measure(both)
+        if given is not None:
+            share = share / self._possible(given)
+        return Enclosure(Ball(share.nonnegative_part().min(arb(1))), "scalar")
 
-    def _in_cells(self, node: Expression) -> list[Enclosure]:
-        return [BallEvaluator(world).value(node) for _, world in self.cells]
-
-    def _moments(
-        self, enclosures: list[Enclosure], given: Expression | None
-    ) -> tuple[list[Any], Any]:
-        """Enclose the mean of every entry, and the sum of their variances.
-
-        Both are taken about a centre near the mean: E x = m + E(x − m), and
-        var x = E(x − m)² − (E(x − m))², so that wide cells cost little.
-        """
-        rows = [[entry.flat() for entry in flatten(x)] for x in enclosures]
-        weights = self._weights(given)
-        centre = [
-            sum(
-                (w.mid() * row[i].mid() for w, row in zip(weights, rows, strict=True)), arb(0)
-            ).mid()
-            for i in range(len(rows[0]))
-        ]
-        apart = [[x - m for x, m in zip(row, centre, strict=True)] for row in rows]
-        outside = self._negligible(given)
-        shifts = [
-            sum((w * row[i] for w, row in zip(weights, apart, strict=True)), outside)
-            for i in range(len(centre))
-        ]
-        squares = sum(
-            (w * _square(x) for w, row in zip(weights, apart, strict=True) for x in row),
-            arb(0).union(outside.upper()),
-        )
-        variance = (squares - sum((_square(x) for x in shifts), arb(0))).nonnegative_part()
-        return [m + x for m, x in zip(centre, shifts, strict=True)], variance
-
-    def _weights(self, given: Expression | None) -> list[Any]:
-        """Enclose each cell's probability under the condition."""
-        if given not in self._weights_of:
-            self._weights_of[given] = self._masses(given)
-        return self._weights_of[given]
-
-    def _masses(self, given: Expression | None) -> list[Any]:
-        if given is None:
-            return [mass for mass, _ in self.cells]
-        held = [(mass, BallEvaluator(world).truth(given)) for mass, world in self.cells]
-        parts = [
-            mass if answer is True else arb(0) if answer is False else arb(0).union(mass)
-            for mass, answer in held
-        ]
-        whole = sum(parts, arb(0).union(_mass_beyond()))
+    def _possible(self, given: Expression) -> Any:
+        whole = self._measure(given)
         if not whole > 0:
             raise NotEnclosed("a condition that may never hold")
-        self._chances[given] = whole
-        return [part / whole for part in parts]
+        return whole
 
-    def _beyond(self, given: Expression | None) -> Any:
-        """Enclose the probability, under a condition, of what lies beyond the cells."""
-        self._weights(given)
-        return arb(0).union(_mass_beyond() / self._chances.get(given, arb(1)))
+    def _measure(self, event: Expression) -> Any:
+        """Enclose the probability of an event, by halving cells on which it is not decided."""
 
-    def _negligible(self, given: Expression | None) -> Any:
-        """Enclose what lies beyond the cells adds to a mean, or to a mean square.
+        def part(cell: _Cell) -> list[Any]:
+            answer = cell.truth(event)
+            return [cell.mass if answer else arb(0) if answer is False else cell.mass.union(arb(0))]
 
-        For t ≥ FAR, |x − m|² ≤ exp(4 MOST_GROWTH t) = exp(FAR t/4), and ∫ exp(FAR t/4) φ(t) dt from
-        FAR on is below exp(−FAR²/4).
-        """
-        self._weights(given)
-        most = (arb(-FAR) * FAR / 4).exp() / self._chances.get(given, arb(1))
-        return (-most.upper()).union(most.upper())
+        outside = arb(0).union(2 * _mass(FAR, math.inf))
+        return self._summed(("truth", event), part, 1)[0] + outside
+
+    def _moments(self, call: Call, centre: tuple[Any, ...] | None) -> tuple[list[Any], Any]:
+        """Enclose the mean of every entry (about a centre), and of the sum of their squares."""
+        node, given = call.arguments[0], call.given
+
+        def part(cell: _Cell) -> list[Any]:
+            answer = True if given is None else cell.truth(given)
+            if answer is False:
+                return [arb(0)] * count
+            made = cell.moment(node, centre)
+            return made if answer else [x.union(arb(0)) for x in cell._by_balls(node, centre)]
+
+        middle = self.first[len(self.first) // 2]
+        count = len(middle.moment(node, centre))
+        key = ("moment", node, given, None if centre is None else tuple(map(str, centre)))
+        sums = [
+            x + y
+            for x, y in zip(
+                self._summed(key, part, count), self._beyond(node, centre, count), strict=True
+            )
+        ]
+        if given is not None:
+            whole = self._possible(given)
+            sums = [x / whole for x in sums]
+        if centre is None:
+            return sums, arb(0)
+        return sums[:-1], sums[-1]
+
+    def _beyond(self, node: Expression, centre: tuple[Any, ...] | None, count: int) -> list[Any]:
+        """Bound what lies beyond the last cells: by its values if bounded, else by its growth."""
+        tails = [
+            Tail.of(x) for x in flatten(BallEvaluator(self.world(Tail.variable())).value(node))
+        ]
+        bounds = tails
+        if centre is not None:
+            apart = [tail - Ball(m) for tail, m in zip(tails, centre, strict=True)]
+            bounds = [Tail.of(x) for x in (*apart, total([x * x for x in apart]))]
+        assert len(bounds) == count
+        return [bound.beyond(FAR) for bound in bounds]
+
+    def _summed(self, key: Any, part: Callable[[_Cell], list[Any]], count: int) -> list[Any]:
+        """Sum over all cells, halving those that contribute most to the width of the sum."""
+        cells = self._cells.setdefault(key, list(self.first))
+        queue = [
+            (-_width(made := part(cell)), place, cell, made) for place, cell in enumerate(cells)
+        ]
+        heapq.heapify(queue)
+        places = itertools.count(len(cells))
+        while True:
+            width = -sum(entry[0] for entry in queue)
+            sizes = [max(abs(float(x.mid())) for x in entry[3]) for entry in queue]
+            size = sum(x for x in sizes if math.isfinite(x))
+            done = width <= self.tolerance * max(size, SMALLEST) or len(queue) > MOST_CELLS
+            if done or time.thread_time() > self.deadline:
+                break
+            for _ in range(max(1, len(queue) // 16)):
+                worst = heapq.heappop(queue)
+                for half in worst[2].halves():
+                    made = part(half)
+                    heapq.heappush(queue, (-_width(made), next(places), half, made))
+        self._cells[key] = [entry[2] for entry in queue]
+        return [sum((entry[3][place] for entry in queue), arb(0)) for place in range(count)]
+
+
+def _width(parts: list[Any]) -> float:
+    widths = [float(x.rad()) for x in parts]
+    return max(widths) if all(map(math.isfinite, widths)) else math.inf
 
 
 def _square(x: Any) -> Any:
@@ -385,25 +616,6 @@ def _shaped(entries: list[Ball], like: Enclosure) -> Enclosure:
     return Enclosure(rows, "matrix", like.formal)
 
 
-def _cells(problem: CompiledClaim, case: Case, count: int) -> Any:
-    """Yield (mass, world) for cells that cover the whole line."""
-    world = (
-        build_world(problem, case.scalars, case.arrays, noise=Noise(np.zeros((1, 1))))
-        if problem.claim.keys == "gaussian"
-        else None
-    )
-    inner = np.linspace(-5.5, 5.5, count + 1)
-    edges = np.concatenate(([-FAR, -12.0, -7.0], inner, [7.0, 12.0, FAR]))
-    scalars = {name: decimal(value) for name, value in case.scalars.items()}
-    balls = [Ball.letter(LetterRange.of(low, high)) for low, high in itertools.pairwise(edges)]
-    masses = [_cdf(high) - _cdf(low) for low, high in itertools.pairwise(edges)]
-    factors = [] if world is None else _factors(problem, world)
-    for mass, xi in zip(masses, balls, strict=True):
-        keys = None if world is None else _noisy_keys(world, factors, xi)
-        known = scalars if world is not None else {**scalars, **_random(problem, xi)}
-        yield mass, ball_world(problem, known, case.arrays, case.scalars, keys=keys)
-
-
 def _random(problem: CompiledClaim, xi: Ball) -> dict[str, Ball]:
     return {
         name: xi
@@ -412,190 +624,77 @@ def _random(problem: CompiledClaim, xi: Ball) -> dict[str, Ball]:
     }
 
 
-def _noisy_keys(world: World, factors: list[Any], xi: Ball) -> Enclosure:
-    rows = []
-    for mean, factor in zip(world.families["mu"].array[0], factors, strict=True):
-        if factor.shape[1] == 0:
-            rows.append([_near(x) for x in mean])
-        else:
-            size = float(np.max(np.abs(factor)))
-            rows.append(
-                [
-                    _near(x) + _rounded(slope, size) * xi
-                    for x, slope in zip(mean, factor[:, 0], strict=True)
-                ]
-            )
-    return Enclosure(rows, "matrix")
+class _NoisyKeys:
+    """The keys as exact functions of ξ; what does not move is written once for all cells."""
+
+    def __init__(self, problem: CompiledClaim, case: Case, scalars: dict[str, Ball]) -> None:
+        sizes = problem.sizes(case.scalars)
+        nothing = lift(np.zeros((sizes["n"], sizes["d"])))
+        world = ball_world(problem, scalars, case.arrays, case.scalars, keys=nothing)
+        self.still = world.families["mu"].entries
+        self.moving: list[tuple[int, list[Ball]]] = []
+        for key in range(len(self.still)):
+            names = [name for name, place in problem.indices.items() if place == key]
+            member = next((name for name in names if name in problem.covariance), "others")
+            tree = problem.covariance.get(member)
+            direction = None if tree is None else _direction(BallEvaluator(world).value(tree))
+            if direction is not None:
+                self.moving.append((key, direction))
+        if len(self.moving) != 1:
+            raise NotEnclosed("noise in another number of directions than one")
+
+    def at(self, xi: Ball) -> Enclosure:
+        """Return the keys where the noise is ξ."""
+        rows = list(self.still)
+        for key, slopes in self.moving:
+            rows[key] = [
+                x if slope.is_zero() else x + slope * xi
+                for x, slope in zip(self.still[key], slopes, strict=True)
+            ]
+        return Enclosure(rows, "matrix")
 
 
-def _near(x: float) -> Ball:
-    """Return an entry of a mean: exact if it is a whole number, else with its rounding."""
-    return Ball(arb(float(x), 0.0 if x == round(x) else abs(float(x)) * 1e-15))
+def _direction(covariance: Enclosure) -> list[Ball] | None:
+    """Return v with Σ = v vᵀ: a column of Σ over the root of its pivot; None where Σ = 0.
 
-
-def _rounded(x: float, size: float) -> Ball:
-    """Return an entry of a covariance's factor with the rounding of the eigenvalue solver."""
-    return Ball(arb(0)) if x == 0 else Ball(arb(float(x), size * 1e-13))
-
-
-def _cdf(x: float) -> Any:
-    return (written(x) / arb(2).sqrt()).erf() / 2 + arb(1) / 2
-
-
-def _mass_beyond() -> Any:
-    """Return the probability of |ξ| > FAR, which is below exp(−10¹¹) and not zero."""
-    return (arb(FAR) / arb(2).sqrt()).erfc()
-
-
-class _Growth:
-    """How fast values may grow with the noise ξ: what must be known before a tail is neglected.
-
-    `rate` returns a B with |x| ≤ exp(B|ξ|) for every |ξ| ≥ FAR, `slope` a b with |x| ≤ b|ξ| there.
-    Both err upwards: each step allows for ENTRIES of them. Far out, |ξ| itself is at most
-    exp(2e-5 |ξ|), and a constant c is at most exp((ln c/FAR)|ξ|).
+    The rank is found without rounding: a variance of 1e-15 beside one of 1 is a second direction.
     """
+    if covariance.kind == "scalar":
+        if covariance.entries.is_zero():
+            return None
+        raise NotEnclosed("noise in every direction")
+    rank = FUNCTIONS["rank"].in_balls(covariance).entries.flat()
+    if rank > 1:
+        raise NotEnclosed("noise in more than one direction")
+    if rank.is_zero():
+        return None
+    rows = [[entry.flat() for entry in row] for row in covariance.entries]
+    pivot = max(range(len(rows)), key=lambda place: float(rows[place][place].mid()))
+    root = rows[pivot][pivot].sqrt()
+    return [Ball(row[pivot] / root) for row in rows]
 
-    ENTRIES = 1e4
-    LINEAR = 2e-5
 
-    def __init__(self, problem: CompiledClaim, case: Case) -> None:
-        self.problem = problem
-        self.case = case
-        self.deep = 0
+def _mass(low: float, high: float) -> Any:
+    """Return the probability of a cell, from the side on which it is small."""
+    if low < 0 < high:
+        return 1 - _mass(-math.inf, low) - _mass(high, math.inf)
+    near, far = sorted((abs(low), abs(high)))
+    outside = arb(0) if math.isinf(far) else (arb(far) / arb(2).sqrt()).erfc()
+    return ((arb(near) / arb(2).sqrt()).erfc() - outside) / 2
 
-    def check(self, node: Expression) -> None:
-        """Refuse a value of which it is not known that its tail is negligible."""
-        if not self.rate(node) <= MOST_GROWTH:
-            raise NotEnclosed("a mean whose tail may count")
 
-    def rate(self, node: Expression) -> float:
-        """Return a bound on the exponential growth, infinity where none is known."""
-        step = math.log(self.ENTRIES) / FAR
-        match node:
-            case Number(value):
-                return math.log(max(1.0, abs(float(value)))) / FAR
-            case Name(text):
-                return step + self._of_name(text, self.rate)
-            case Entry(base, _):
-                return self.rate(base)
-            case Unary(_, operand):
-                return self.rate(operand)
-            case Binary("+" | "-", left, right):
-                return step + max(self.rate(left), self.rate(right))
-            case Binary("*", left, right):
-                return step + self.rate(left) + self.rate(right)
-            case Binary("/", left, right) if by := rational(right):
-                return self.rate(left) + max(0.0, -math.log(abs(by))) / FAR
-            case Binary("^", base, Number(power)) if power.denominator == 1 and power >= 0:
-                return step + float(power) * self.rate(base)
-            case Call("exp", (inside,)):
-                return self.slope(inside)
-            case Call(function) if function in BOUNDED:
-                return step
-            case Call("attention", (_,)):
-                return step + self._of_values(rate=True)
-            case Call(function, arguments) if function in TAME:
-                parts = arguments if not bound_names(node) else arguments[:1]
-                return 2 * step + 2 * max(self.rate(part) for part in parts)
-        return math.inf
-
-    def slope(self, node: Expression) -> float:
-        """Return a bound on the linear growth, infinity where none is known."""
-        match node:
-            case Name(text):
-                return self._of_name(text, self.slope)
-            case Entry(base, _):
-                return self.slope(base)
-            case Unary(_, operand):
-                return self.slope(operand)
-            case Binary("+" | "-", left, right):
-                return self.slope(left) + self.slope(right)
-            case Binary("*", left, right):
-                constants = self._constant(left), self._constant(right)
-                if math.isinf(constants[0]):
-                    return constants[1] * self.slope(left) * self.ENTRIES
-                return constants[0] * self.slope(right) * self.ENTRIES
-            case Call("abs" | "relu", (inside,)):
-                return self.slope(inside)
-            case Call(function) if function in BOUNDED:
-                return 1.0 / FAR
-        return self._constant(node) / FAR
-
-    def _constant(self, node: Expression) -> float:
-        """Return the size of what does not depend on the noise, infinity if it does."""
-        value = rational(node)
-        if value is not None:
-            return abs(float(value))
-        match node:
-            case Name(text) if text in self.case.scalars:
-                return abs(self.case.scalars[text])
-            case Name(text) if text.startswith("mu_") or text == "mu":
-                return max(1.0, self._largest_mean())
-            case Unary(_, operand):
-                return self._constant(operand)
-            case Binary("+" | "-", left, right):
-                return self._constant(left) + self._constant(right)
-            case Binary("*", left, right):
-                return self.ENTRIES * self._constant(left) * self._constant(right)
-        return math.inf
-
-    def _largest_mean(self) -> float:
-        rows = self.problem.claim.means
-        if not isinstance(rows, list | tuple) or any(isinstance(row, str) for row in rows):
-            return 1.0 if not isinstance(rows, list | tuple) else math.inf
-        return max(abs(float(entry)) for row in rows for entry in row)
-
-    def _of_name(self, text: str, bound: Callable[[Expression], float]) -> float:
-        """Return the growth of a name: of a definition, of keys, queries and weights."""
-        base = text.partition("_")[0]
-        rate = bound == self.rate
-        if text in self.case.scalars:
-            return self._grown(abs(self.case.scalars[text]), 0.0, rate)
-        if base.rstrip("0123456789") in ("alpha",):
-            return self._grown(1.0, 0.0, rate)
-        if base == "c":  # the coefficients of arbitrary values are weights, and c is among values
-            return self._of_values(rate)
-        if base == "mu":
-            return self._grown(self._largest_mean(), 0.0, rate)
-        if base == "k" and self.problem.claim.keys == "gaussian":
-            return self._grown(self._largest_mean(), self._largest_factor, rate)
-        domain = self.problem.domains.get(text)
-        if isinstance(domain, Array) and domain.random:
-            return self._grown(0.0, 1.0, rate)
-        trees = [self.problem.definitions[text]] if text in self.problem.definitions else []
-        if base == "q":
-            trees = list(self.problem.heads)
-        if not trees or self.deep > 20:
-            return math.inf
-        self.deep += 1
-        grown = max(bound(tree) for tree in trees)
-        self.deep -= 1
-        return grown
-
-    def _of_values(self, rate: bool) -> float:
-        values = self.problem.claim.values
-        if values == "arbitrary":
-            return self._grown(1.0, 0.0, rate)
-        if values == "keys":
-            return self._grown(self._largest_mean(), self._largest_factor, rate)
-        if any(isinstance(row, str) for row in values):
-            return math.inf
-        return self._grown(max(abs(float(x)) for row in values for x in row), 0.0, rate)
-
-    def _grown(self, constant: float, slope: float, rate: bool) -> float:
-        """Return the growth of constant + slope·ξ."""
-        most = constant / FAR + slope
-        if not rate:
-            return most
-        return math.log(max(1.0, constant + slope)) / FAR + (self.LINEAR if slope else 0.0)
-
-    @cached_property
-    def _largest_factor(self) -> float:
-        world = build_world(
-            self.problem, self.case.scalars, self.case.arrays, noise=Noise(np.zeros((1, 1)))
-        )
-        sizes = [np.max(np.abs(f)) for f in _factors(self.problem, world) if f.size]
-        return 2.0 * float(max(sizes, default=0.0))
+def _moments(low: float, high: float) -> list[Any]:
+    """Return ∫ (ξ − m)^j φ(ξ) dξ over a cell with the middle m, by parts: φ′ = −ξ φ."""
+    a, b = arb(low), arb(high)
+    m = ((a + b) / 2).mid()
+    densities = [(-(x * x) / 2).exp() / (2 * arb.pi()).sqrt() for x in (a, b)]
+    moments = [_mass(low, high)]
+    for order in range(ORDER):
+        edge = (a - m) ** order * densities[0] - (b - m) ** order * densities[1]
+        before = order * moments[order - 1] if order else arb(0)
+        moments.append(edge + before - m * moments[order])
+    moments[ORDER] = moments[ORDER].nonnegative_part()
+    return moments
 
 
 def _truth(problem: CompiledClaim, case: Case, noise: Noise) -> tuple[World, Truth]:

@@ -182,13 +182,17 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
             return each(left, lambda x: x / right.entries)
         if left.kind != "scalar" or right.kind != "scalar":
             raise NotEnclosed("a power of something that is no scalar")
+        if type(left.entries) is not Ball and right.entries.flat().is_integer():
+            power = int(right.entries.flat().unique_fmpz())
+            return Enclosure(left.entries.power(power), "scalar")
         base, exponent = left.entries.flat(), right.entries.flat()
         if base.is_zero() and exponent < 0:
             raise NoValue("a negative power of 0")
         if base < 0 and exponent.is_exact() and not exponent.is_integer():
             raise NoValue("a fractional power of a negative number")
         if exponent.is_integer() and abs(exponent) < LARGEST_POWER:
-            return Enclosure(Ball(base ** int(exponent.unique_fmpz())), "scalar")
+            power = int(exponent.unique_fmpz())
+            return Enclosure(Ball(_raised(base, power)), "scalar")
         if not base > 0:
             raise NotEnclosed("a fractional power of what may be negative")
         return Enclosure(Ball(base**exponent), "scalar")
@@ -307,7 +311,8 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
         numbers = rational(node.left), rational(node.right)
         if None not in numbers and node.operator != "~":
             return EXACTLY[node.operator](*numbers)
-        left, right = self.value(node.left), self.value(node.right)
+        left = self.value(node.left)
+        right = left if node.left == node.right else self.value(node.right)
         if left.entries is right.entries and node.operator != "~":
             return node.operator in ("=", "<=", ">=")  # one number, however wide its ball is
         if node.operator in ("<", "<="):
@@ -329,6 +334,16 @@ class BallEvaluator(TreeEvaluator[Enclosure]):
         if any(_never_zero(entry) for entry in flat):
             return node.operator == "!="
         return None
+
+
+def _raised(base: Any, power: int) -> Any:
+    """Return a whole power: of a wide ball by its ends, as an even one is never negative."""
+    if power < 1 or base.is_exact():
+        return base**power
+    ends = base.lower() ** power, base.upper() ** power
+    if power % 2 or not base.contains(arb(0)):
+        return ends[0].union(ends[1])
+    return arb(0).union(ends[0].max(ends[1]))
 
 
 def _entry_by_entry(function: Function, parts: list[Any]) -> Any:
