@@ -187,6 +187,7 @@ REFUSED = [
     (r"\operatorname{softmaxx}(x) = 1", 1, "did you mean softmax?"),
     (r"\exp(. 5) = \beta", 6, "a point"),
     (r"\operatorname{foo} x = 1", 1, "not a function"),
+    (r"0.00\mathbf2 = x", 5, "of a number"),
     (r"x = \text\top", 5, "no argument"),
     (r"k_a^{&T} = \beta", 6, "& inside braces"),
 ]

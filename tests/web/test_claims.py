@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from heedful.claims import Claim, load_sheet
 from heedful.claims.checker import Checker, Task
 from heedful.claims.language import parse, tex
-from heedful.claims.sheet import catalog, claim_text, with_changes
+from heedful.claims.sheet import catalog, claim_text, load_sheet, with_changes
 from heedful.errors import InputError
 from heedful.web.claims_api import BROWSED, TYPED, formulas_of, picture_of
 from heedful.workers import TaskLimits
@@ -134,6 +134,12 @@ class TestFormulas:
     )
     def test_brackets_stand_where_they_are_needed(self, text: str, expected: str) -> None:
         assert tex(parse(text)) == expected
+
+    def test_a_formula_in_latex_is_shown_as_it_was_read(self) -> None:
+        sheet = load_sheet("[[claim]]\nid = 'x'\nexpect = 'c \\approx \\frac12(v_a+v_b)'\n")
+        (shown,) = formulas_of(sheet.claims[0])
+        assert shown["text"] == "c ≈ 1 / 2 · (v_a + v_b)"
+        assert shown["tex"] == r"c \approx \frac{1}{2} \,\left(v_{a} + v_{b}\right)"
 
     def test_a_name_that_only_its_sheet_knows_is_shown_as_written(self) -> None:
         claim = Claim(id="x", expect=("strange(1, 2) = 3",))

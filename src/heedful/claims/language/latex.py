@@ -1119,7 +1119,13 @@ class _Reader:
         if command == "mathsf" and len(tokens) == 1 and tokens[0].text == "T" and self.raising():
             self.symbol("'", item)
             return
-        if any(token.kind not in ("name", "number") for token in tokens) or not tokens:
+        if any(token.kind == "number" for token in tokens) and len(tokens) == 1:
+            self.fail(
+                f"\\{command} of a number",
+                item,
+                expected=r"only \mathbf{1} and \mathbf{0}, vectors of ones and zeros, were expected",
+            )
+        if any(token.kind != "name" for token in tokens) or not tokens:
             if mark:
                 self.fail(
                     f"\\{command} over more than one letter",
