@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from heedful.claims import Claim, load_sheet
 from heedful.claims.checker import Checker, Task
 from heedful.claims.language import parse, tex
-from heedful.claims.sheet import catalog, claim_text, load_sheet, with_changes
+from heedful.claims.sheet import catalog, claim_text, with_changes
 from heedful.errors import InputError
 from heedful.web.claims_api import BROWSED, TYPED, formulas_of, picture_of
 from heedful.workers import TaskLimits

@@ -1123,7 +1123,7 @@ class _Reader:
             self.fail(
                 f"\\{command} of a number",
                 item,
-                expected=r"only \mathbf{1} and \mathbf{0}, vectors of ones and zeros, were expected",
+                expected=r"\mathbf{1} or \mathbf{0} was expected, a vector of ones or zeros",
             )
         if any(token.kind != "name" for token in tokens) or not tokens:
             if mark:
