@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import random
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -163,6 +165,41 @@ def test_a_peak_anywhere_in_an_interval_is_found(peak: int, height: int) -> None
     assert answer.low is not None
     assert answer.high is not None
     assert answer.low <= height <= answer.high
+
+
+def formula(rng: random.Random, r: Any, s: Any, depth: int = 3) -> tuple[str, Any]:
+    """Return a random formula in r and s, and what it comes to on a grid of them."""
+    if depth == 0 or rng.random() < 0.25:
+        number = f"{rng.uniform(0.1, 3):.2f}"
+        return rng.choice([("r", r), ("s", s), (number, float(number) + 0 * r)])
+    (text, x), (other, y) = (formula(rng, r, s, depth - 1) for _ in range(2))
+    return rng.choice(
+        [
+            (f"({text} + {other})", x + y),
+            (f"({text} - {other})", x - y),
+            (f"({text} * {other})", x * y),
+            (f"({text})^2", x**2),
+            (f"({text})/(1 + ({other})^2)", x / (1 + y**2)),
+            (f"exp(0 - ({text})^2)", np.exp(-(x**2))),
+            (f"sin({text})", np.sin(x)),
+            (f"tanh({text})", np.tanh(x)),
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_certified_answer_is_contradicted_by_a_grid(seed: int) -> None:
+    rng = random.Random(seed)
+    listed = [round(rng.uniform(-1, 2), 1) for _ in range(2)]
+    text, values = formula(rng, *np.meshgrid(np.linspace(-1.5, 1.25, 5001), listed))
+    least = rng.random() < 0.5
+    relation, find = ("<=", "least x") if least else (">=", "greatest x")
+    answer = asked(f"{text} {relation} x", find, where={"s": listed, "r": "[-1.5, 1.25]"}).answer
+    assert answer is not None
+    if not answer.certified or answer.low is None or answer.high is None:
+        return
+    seen = float(values.max() if least else values.min())
+    assert answer.low - 1e-6 * (1 + abs(seen)) <= seen <= answer.high + 1e-6 * (1 + abs(seen))
 
 
 def test_a_number_that_no_choice_reaches_is_said_to_be_none() -> None:
