@@ -126,17 +126,16 @@ inline float number(std::uint16_t x) {
     return found;
 }
 
-// v . row. Four sums at once: a single one would wait for each addition to end.
+// v . row. Four sums at once: a single one would wait for each addition to end. Rows follow one
+// another, which the processor foresees by itself: fetching ahead made it 10 % slower.
 template <typename Kept>
 inline float product(const float* v, const Kept* row, std::int64_t length) {
     const std::int64_t lanes = LANES;
     Lanes sums[4] = {};
     std::int64_t i = 0;
     for (; i + 4 * lanes <= length; i += 4 * lanes)
-        for (std::int64_t k = 0; k < 4; ++k) {
-            __builtin_prefetch(row + i + k * lanes + AHEAD);
+        for (std::int64_t k = 0; k < 4; ++k)
             sums[k] += load(v + i + k * lanes) * load(row + i + k * lanes);
-        }
     for (; i + lanes <= length; i += lanes) sums[0] += load(v + i) * load(row + i);
     const Lanes all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     float sum = 0.0f;
