@@ -136,6 +136,15 @@ def test_no_statement_is_judged_against_the_texts(folder: str, statement: str) -
             assert verdict.verdict != "proved" or least >= -1e-9
 
 
+def test_nearly_equal_means_within_the_tolerance_of_the_claim(folder: str) -> None:
+    """The same number counts in a proof, in a search, in one text and on a corpus."""
+    for texts in ["every text up to 3 tokens", 'the text "abc"', "the corpus, with 95 %"]:
+        wide = judged(folder, "alpha(2, 1)[t, t] ≈ 0.5", texts=texts, tolerance=0.6)
+        assert wide.verdict != "refuted", texts
+        narrow = judged(folder, "alpha(2, 1)[t, t] ≈ 0.5", texts=texts, tolerance=0.001)
+        assert narrow.verdict == "refuted", texts
+
+
 def test_the_number_asked_for_is_the_extreme(folder: str) -> None:
     least, greatest = extreme(folder, 1, 1, 1)
     texts = f"every text up to {LENGTH} tokens"

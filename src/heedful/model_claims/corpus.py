@@ -302,7 +302,7 @@ class _Relation:
             return "supported" if low >= 0 else ("refuted" if high < 0 else "undecided")
         if self.node.operator in ("<", "<="):
             return "supported" if high <= 0 else ("refuted" if low > 0 else "undecided")
-        room = 0.05
+        room = self.meaning.tolerance
         if self.node.within is not None:
             room = float(rational_value(self.node.within, self.env, self.meaning, 1) or 0)
         if -room <= low and high <= room:

@@ -102,6 +102,7 @@ class _ModelJudge:
             model.decoder,
             {name: self._symbol(name, value) for name, value in claim.where.items()},
             None if claim.find is None else claim.find.partition(" ")[2],
+            claim.tolerance,
         )
         self.statements = [
             self._statement(number, text) for number, text in enumerate(claim.expect)

@@ -72,6 +72,8 @@ class Meaning:
     """Numbers and token ids that the sheet names."""
     open_name: str | None = None
     """The number that is asked for."""
+    tolerance: float = 0.05
+    """What ≈ means when no `within` is written."""
 
     def extent(self, name: str, tree: Expression, length: int) -> range:
         """Return the values of an index: layers, heads, or places."""
@@ -405,8 +407,9 @@ class TextEvaluator:
                     return -gap
                 if operator == "!=":
                     return gap.abs()
-                room = self._full(1e-9) if within is None else self.number(within, env)
-                return room - gap.abs()
+                if within is not None:
+                    return self.number(within, env) - gap.abs()
+                return (self.meaning.tolerance if operator == "~" else 1e-9) - gap.abs()
             case Logic("and", left, right):
                 return torch.minimum(self._margin(left, env), self._margin(right, env))
             case Logic("or", left, right):
