@@ -127,3 +127,22 @@ def test_sizes_that_do_not_fit_into_memory_are_left_out() -> None:
 def test_enough_figures_are_shown_to_see_a_difference() -> None:
     verdict = judged("x <= 0.5", where={"x": [0.5000000001]})
     assert "0.5000000001" in verdict.evidence.statement
+
+
+def test_few_cases_are_said_to_be_weak_support_and_vacuous_ones_do_not_count() -> None:
+    verdict = judged("norm(x) = 5 implies x^T x = 25", **PLANE)
+    assert "in which its condition is met" in verdict.evidence.statement
+    assert "weak support" in judged("sigmoid(x) <= 1", **ANY).evidence.statement
+
+
+@pytest.mark.parametrize(
+    ("expect", "fields"),
+    [
+        ("exp(x) > 0", ANY),
+        ("alpha_a > 0",
+         {"keys": "gaussian", "covariance": {"a": "1/2 mu_a mu_a^T"}, "query": "mu_a",
+          "where": {"n": 2}}),
+    ],
+)  # fmt: skip
+def test_signs_prove_beyond_float64_and_under_noise(expect: str, fields: dict[str, Any]) -> None:
+    assert judged(expect, **fields).verdict == "proved"

@@ -65,7 +65,7 @@ from heedful.claims.search import (
 from heedful.claims.sheet.claim import Claim, field_text
 from heedful.claims.sheet.formulas import read_claim, reading
 from heedful.claims.symbols import Array, Interval, Values
-from heedful.claims.values import ROUNDING, Value
+from heedful.claims.values import ROUNDING, NoValueError, Value
 from heedful.claims.verdict import Answer, Counterexample, Decision, Evidence, Verdict
 from heedful.claims.worlds import TooFewKeysError
 from heedful.errors import FormulaError
@@ -75,6 +75,8 @@ MODEL_JUDGE = "heedful.model_claims.judge:judge_model_claim"
 """What judges a claim with a `model`: in a room above this one, which knows models."""
 PROPOSAL_SECONDS = 4.0
 """For each change that may repair a claim."""
+WEAK = 12
+"""Cases up to which a claim that held in all of them is said to be weakly supported."""
 MOST_NARROW = 40
 """Cases that hold narrowly and are settled in exact arithmetic, one by one."""
 MOST_ENCLOSING = 3.0
@@ -231,7 +233,17 @@ def _well_formed(compiled: CompiledClaim) -> bool:
     cases = list(all_cases(compiled, np.random.default_rng(compiled.claim.seed)))
     telling = [case for case in cases if len({*case.scalars.values()}) == len(case.scalars)]
     tried = (telling or cases)[:: max(1, len(telling or cases) - 1)]  # the smallest and the largest
-    return all(outcome_of(compiled, case).holds is not False for case in tried)
+    for case in tried:
+        try:
+            if compiled.noisy:
+                holds: bool | None = statistics.estimate(compiled, case).holds
+            else:
+                holds = outcome_of(compiled, case).holds
+        except (NoValueError, TooFewKeysError):
+            continue  # exp(1000) is out of the range of float64, which says nothing of shapes
+        if holds is False:
+            return False
+    return True
 
 
 def _refuted(compiled: CompiledClaim, survey: Survey) -> Decision:
@@ -348,17 +360,20 @@ def _survived(compiled: CompiledClaim, survey: Survey, deadline: float) -> Decis
     numbers: dict[str, Any] = {}
     if survey.thresholds:
         numbers["beta_0"] = {name: round(value, 4) for name, value in survey.thresholds.items()}
-    statement = _survival(survey.looked_at)
+    statement = _survival(survey.looked_at - survey.vacuous, survey.vacuous)
     return "supported", _evidence(compiled, "search", statement, numbers, survey.looked_at), None
 
 
-def _survival(looked_at: int) -> str:
-    if looked_at < 6:
-        cases = "the only case" if looked_at == 1 else f"all {looked_at} cases"
-        return f"It held in {cases} looked at."
+def _survival(met: int, vacuous: int) -> str:
+    """Say in how many cases a claim held, and how little that is where they are few."""
+    cases = "the only case" if met == 1 else f"all {met} cases"
+    where = " in which its condition is met" if vacuous else ""
+    if met < 6:
+        return f"It held in {cases} looked at{where}."
+    weak = "That is weak support: only a" if met <= WEAK else "A"
     return (
-        f"It held in all {looked_at} cases looked at; a failure in more than "
-        f"{3 / looked_at:.2g} of such cases would have shown with 95 % confidence."
+        f"It held in {cases} looked at{where}. {weak} failure in more than "
+        f"{3 / met:.2g} of such cases would have shown with 95 % confidence."
     )
 
 
