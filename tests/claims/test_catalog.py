@@ -66,7 +66,7 @@ VERDICTS = {
             1.4.ii.unaffected 2.2.i 2.2.i.outputs
         """,
         "refuted": """
-            1.1.i.aligned 1.2.multiple 1.3.i 1.3.ii.short 1.4.i.first 1.4.ii
+            1.4.ii.long 1.1.i.aligned 1.2.multiple 1.3.i 1.3.ii.short 1.4.i.first 1.4.ii
             1.4.ii.second 2.2.ii 2.2.ii.wavelengths 2.2.ii.far
         """,
     },
@@ -91,7 +91,7 @@ VERDICTS = {
             1.2.a.when 2.1.a 2.1.a.scores 2.1.b.stable
         """,
         "refuted": """
-            1.1.b.dot 1.1.b 1.1.d 1.3.1 1.3.2.Q 1.3.2.K 1.3.2.V 1.3.3 1.3.4 1.3.5
+            2.2.a 1.1.b.dot 1.1.b 1.1.d 1.3.1 1.3.2.Q 1.3.2.K 1.3.2.V 1.3.3 1.3.4 1.3.5
             2.1.a.weights 2.2.a.second
         """,
     },
@@ -200,7 +200,6 @@ def answers() -> dict[str, float]:
         "seed_000/1.4.ii.first": math.sqrt(
             min(var(Line.head(length, 0.0, n), ahead) for n in sizes)
         ),
-        "seed_000/1.4.ii.long": (1 - E / (E + 3)) / 2,
         "seed_000/1.4.ii.small": (1 - E / (E + 3)) / 2,
         "seed_000/1.5.robust": max(var(two(1, n)) / var(single(1, n)) for n in sizes),
         "seed_001/a.diffuse": 0.36,
@@ -210,7 +209,6 @@ def answers() -> dict[str, float]:
         "seed_001/e": max(var(two(b, 10)) / var(single(b, 10)) for b in scales),
         "seed_002/2.1.b": math.sqrt(min(var(single(b, 10)[:1]) for b in scales)),
         "seed_002/2.1.b.comparison": min(var(single(b, 10)) for b in scales),
-        "seed_002/2.2.a": 0.25,
         "seed_002/2.2.b.first": math.sqrt(min(map(var, sums.values()))),
         "seed_002/2.2.b.second": math.sqrt(min(map(var, differences.values()))),
         "seed_002/2.2.b": max(var((sums[b] + differences[b]) / 2) / var(sums[b]) for b in scales),

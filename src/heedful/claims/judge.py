@@ -15,6 +15,7 @@ import math
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -201,8 +202,11 @@ def _by_algebra(compiled: CompiledClaim, _deadline: float) -> Decision | None:
 
 def _by_sign(compiled: CompiledClaim, _deadline: float) -> Decision | None:
     steps = proved_by_sign(compiled)
-    if steps is None or not _well_formed(compiled):
+    if steps is None:
         return None
+    with suppress(NoValueError):  # exp(1000) is too large for float64, and positive all the same
+        if not _well_formed(compiled):
+            return None
     statement = f"It follows from the signs of its parts: {steps[-1].removeprefix('so ')}."
     return "proved", Evidence(method="algebra", statement=statement, steps=steps), None
 

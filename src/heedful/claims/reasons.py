@@ -32,6 +32,7 @@ from heedful.claims.language.tree import (
     Compare,
     Expression,
     ForAll,
+    Limit,
     Logic,
     Name,
     Number,
@@ -39,6 +40,7 @@ from heedful.claims.language.tree import (
     walk,
 )
 from heedful.claims.letters import assignments
+from heedful.claims.limits import has_limit
 from heedful.claims.open_number import fixed_cases, threshold_in
 from heedful.claims.proofs import NOT_ENCLOSED, exact_difference
 from heedful.claims.search import Case, all_cases
@@ -85,7 +87,9 @@ def reasons(claim: Claim, verdict: Verdict) -> tuple[Reason, ...]:
     compiled = compile_claim(claim)
     found: list[Reason] = []
     with suppress(FormulaError, *NOT_ENCLOSED):
-        if verdict.counterexample is not None:
+        if has_limit(compiled):
+            found.append(Reason(title="Along the way", lines=tuple(_approach(compiled))))
+        elif verdict.counterexample is not None:
             found += _counterexample(compiled, verdict)
         elif verdict.answer is not None:
             found.append(_asked(compiled))
@@ -333,6 +337,27 @@ def _over_draws(evaluator: Evaluator, call: Call) -> Iterator[str]:
         yield f"{show(taken, style='unicode')} at {deviations} of the noise: {'; '.join(shown)}"
 
 
+def _approach(compiled: CompiledClaim) -> Iterator[str]:
+    """Show both sides of a limit on the way to it, in the first cases."""
+    for limit in (tree for tree in compiled.expectations if isinstance(tree, Limit)):
+        symbol = limit.symbol or next(iter((*compiled.large, *compiled.small)))
+        stations = (1.0, 10.0, 100.0) if limit.target == "infinity" else (0.1, 0.01, 0.001)
+        seen: set[str] = set()
+        for case, station in itertools.product(list(_cases(compiled)), stations):
+            at = case.with_scalars(**{symbol: station})
+            where = _described(at)
+            if where in seen or len(seen) >= MOST_CASES + 1:
+                continue
+            seen.add(where)
+            with suppress(FormulaError):
+                evaluator = Evaluator(_world(compiled, at))
+                left, right = (_row(evaluator.value(x), 0) for x in (limit.left, limit.right))
+                yield (
+                    f"{where}: {show(limit.left, style='unicode')} = {_written(left)}, to become "
+                    f"{_written(right)}"
+                )
+
+
 # ---- a proof, case by case ----
 
 
@@ -350,7 +375,7 @@ def _proof(compiled: CompiledClaim, verdict: Verdict) -> Iterator[Reason]:
             *_case_lines(compiled),
         )
         yield Reason(title="Case by case", lines=lines)
-    elif compiled.large:
+    elif compiled.large and verdict.evidence.numbers.get("beta_0"):
         yield Reason(title="From which scale on", lines=tuple(_threshold_lines(compiled, verdict)))
     elif method == "interval arithmetic":
         yield Reason(title="Case by case", lines=tuple(_case_lines(compiled)))
