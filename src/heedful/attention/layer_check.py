@@ -52,7 +52,9 @@ class LayerProperty(Record):
     """One thing that was tried."""
 
     name: str
+    """What should be so."""
     holds: bool
+    """Whether it is."""
     reason: str
     """What was seen, with numbers."""
 
@@ -62,10 +64,13 @@ class LayerCheck(Record):
     """What was found out about a function."""
 
     function: str
+    """Its name."""
     kind: str
+    """What it should be."""
     library: str
     """Which arrays it takes: numpy or torch."""
     properties: tuple[LayerProperty, ...]
+    """Everything that was tried."""
     diagnosis: str
     """The mistake that explains what differs, in words; empty where nothing differs."""
 

@@ -58,6 +58,7 @@ class Effect(Record):
     interventions: tuple[str, ...]
     """In words."""
     texts: int
+    """How many."""
     tokens: int
     """Predicted tokens in all texts."""
     loss: Estimate
@@ -91,9 +92,11 @@ class CausalVerdict(Record):
     """A statement about an effect, judged by its interval over texts."""
 
     statement: str
+    """What was judged."""
     verdict: Word
     """`supported` where the whole interval agrees, `refuted` where none of it does."""
     reason: str
+    """The interval that decides."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,10 +104,13 @@ class Prediction(Record):
     """The likeliest next tokens after a prompt, with and without interventions."""
 
     prompt: str
+    """The text before."""
     tokens: tuple[str, ...]
     """As text: the likeliest of both, the likeliest without interventions first."""
     before: tuple[float, ...]
+    """Their probabilities without interventions."""
     after: tuple[float, ...]
+    """And with them."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -112,11 +118,15 @@ class InterventionReport(Record):
     """What `heed intervene` measured."""
 
     model: str
+    """As it was called."""
     sample: str
     """Where the texts come from."""
     effect: Effect
+    """On the loss of the texts."""
     verdict: CausalVerdict | None
+    """On the statement that was asked about, if one was."""
     prediction: Prediction | None
+    """After the prompt, if one was given."""
 
 
 def prompt_ids(tokenizer: Tokenizer, text: str) -> list[int]:
@@ -320,12 +330,17 @@ class DirectAttribution(Record):
     """
 
     position: int
+    """Where the logit was taken."""
     token: int
+    """Whose logit."""
     against: int | None
     """The other token of a difference."""
     embedding: float
+    """What the embedding of the token wrote."""
     heads: Float[np.ndarray, "layers heads"]
+    """What each head wrote."""
     feed_forward: Float[np.ndarray, " layers"]
+    """What each feed-forward part wrote."""
     rest: float
     """Biases of output projections and of the last norm."""
     total: float
@@ -416,8 +431,11 @@ class Composition(Record):
     queries: Float[np.ndarray, "layers heads layers heads"]
     """[earlier layer, earlier head, later layer, later head]."""
     keys: Float[np.ndarray, "layers heads layers heads"]
+    """The same, read by keys."""
     values: Float[np.ndarray, "layers heads layers heads"]
+    """The same, read by values."""
     chance: float
+    """What random matrices give."""
 
 
 @torch.no_grad()
@@ -539,9 +557,11 @@ class Circuit(Record):
     """
 
     heads: tuple[Head, ...]
+    """Layer and head of each."""
     of: int
     """Heads in the model."""
     wanted: float
+    """The share that was asked for."""
     kept: float
     """On the texts of the search."""
     checked: Estimate
