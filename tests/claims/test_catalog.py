@@ -347,7 +347,7 @@ def test_the_numbers_asked_for_are_those_of_the_oracle(judged: list[Judged]) -> 
     for name, answer in found.items():
         assert answer.low is not None, name
         assert answer.high is not None, name
-        slack = 1e-6 if answer.certified else 0.01
+        slack = 1e-4 if answer.certified else 0.01  # the step of the grid at a jump
         assert answer.low - slack <= wanted[name] <= answer.high + slack, name
         assert answer.high - answer.low <= 0.03, name
 
