@@ -47,22 +47,22 @@ VERDICTS = {
     },
     "ours": {
         "proved": """
-            values.none values.equal average.two-keys 002.2.1.a.scaled
+            001.d.ii values.none values.equal average.two-keys 002.2.1.a.scaled
         """,
         "supported": """
-            values.near values.hull 001.a.ii 004.c.i.known 001.d.ii 003.4.a.note
+            values.near values.hull 001.a.ii 004.c.i.known 003.4.a.note
             004.e.i.really 004.e.ii.without-u_d
         """,
     },
     "seed_000": {
         "proved": """
-            1.0 1.2.equal 1.2.scores 1.2.weights 1.3.subset 1.3.ii.long
+            1.3.ii.spread 1.0 1.2.equal 1.2.scores 1.2.weights 1.3.subset 1.3.ii.long
             1.4.ii.first.long 1.4.ii.diffuse 1.5 2.1.i.softmax 2.1.i.relu
             2.1.i.inverse 2.1.i.ones 2.1.i.scores 2.1.i.attention 2.1.i 2.1.ii
             2.2.ii.practice 2.2.ii.period
         """,
         "supported": """
-            1.1.i 1.1.ii 1.3.i.keys 1.3.i.scores 1.3.ii.spread 1.3.ii.scores
+            1.1.i 1.1.ii 1.3.i.keys 1.3.i.scores 1.3.ii.scores
             1.4.ii.unaffected 2.2.i 2.2.i.outputs
         """,
         "refuted": """
@@ -105,11 +105,11 @@ VERDICTS = {
     },
     "seed_004": {
         "proved": """
-            a.total b b.equal b.scores b.weights b.limit c.subset c.ii c.ii.lengths
+            c.ii.unequal a.total b b.equal b.scores b.weights b.limit c.subset c.ii c.ii.lengths
             d.ii.first 3.b
         """,
         "supported": """
-            a c.i c.i.keys c.ii.multiple c.ii.unequal d.i d.ii d.ii.second e.i
+            a c.i c.i.keys c.ii.multiple d.i d.ii d.ii.second e.i
             e.i.impossible e.i.impossible.c e.ii.first e.ii.values e.ii.constraints
             e.ii 3.c
         """,
