@@ -17,11 +17,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-BITS = 128  # ends of intervals are whole multiples of 2^-128
-FINE = 224  # and inside of series, of 2^-224
+BITS, FINE = 128, 224  # ends are whole multiples of 2^-128, and inside of series of 2^-224
 ONE = 1 << BITS
-LARGEST = 300 * ONE  # beyond exp(300) and below exp(-300) an end is as good as infinity and 0
-INF = float("inf")
+LARGEST, INF = 300 * ONE, float("inf")  # beyond exp(±300) an end is as good as infinity and 0
 TWO_PI = 6283185307179586476925286766559005768 * ONE // 10**36  # and at most 400 more
 Interval = tuple[Any, Any]  # a lower and an upper end; both may be infinite
 
@@ -30,15 +28,15 @@ class Rejected(Exception):  # noqa: N818 - it is an answer
     """A certificate that proves nothing."""
 
 
-def number(text: str) -> Interval:
+def _number(text: str) -> Interval:
     return math.floor(Q(text) * ONE), math.ceil(Q(text) * ONE)
 
 
-def plus(x: Interval, y: Interval) -> Interval:
+def _plus(x: Interval, y: Interval) -> Interval:
     return x[0] + y[0], x[1] + y[1]
 
 
-def times(x: Interval, y: Interval) -> Interval:
+def _times(x: Interval, y: Interval) -> Interval:
     def end(a: Any, b: Any) -> Any:
         if a == 0 or b == 0:  # also times an infinite end: the limit of 0 times finite ones
             return 0
@@ -49,12 +47,12 @@ def times(x: Interval, y: Interval) -> Interval:
     return low if low == -INF else low >> BITS, high if high == INF else -(-high >> BITS)
 
 
-def square(x: Interval) -> Interval:
-    low, high = times(x, x)
+def _square(x: Interval) -> Interval:
+    low, high = _times(x, x)
     return 0 if x[0] <= 0 <= x[1] else low, high
 
 
-def inverse(x: Interval) -> Interval:
+def _inverse(x: Interval) -> Interval:
     if x[0] <= 0 <= x[1]:
         raise ValueError("may divide by zero")
     low, high = (0 if abs(end) == INF else ONE * ONE // end for end in (x[1], x[0]))
@@ -80,7 +78,7 @@ def exp_of(x: int) -> Interval:
     return low >> (FINE - BITS), -(-high >> (FINE - BITS))
 
 
-def root(x: Interval) -> Interval:
+def _root(x: Interval) -> Interval:
     low = math.isqrt(max(x[0], 0) << BITS)
     return low, x[1] if x[1] == INF else math.isqrt(x[1] << BITS) + 1
 
@@ -96,14 +94,14 @@ def below(x: int) -> Interval:
         k += 1
     # k roundings by 2^-224, each carried on e^32-fold at most, and the next term: below 2^-64.
     middle, slack = total >> (FINE - BITS), 1 << (BITS - 64)
-    share = times(inverse(root((TWO_PI, TWO_PI + 400))), (middle - slack, middle + slack))
+    share = _times(_inverse(_root((TWO_PI, TWO_PI + 400))), (middle - slack, middle + slack))
     return max(ONE // 2 + share[0], 0), min(ONE // 2 + share[1], ONE)
 
 
 def value(node: Any, ranges: dict[str, Interval]) -> Interval:
     """Enclose an expression over the ranges of its variables."""
     if isinstance(node, str):
-        return number(node)
+        return _number(node)
     head, *rest = node
     if head == "var":
         return ranges[rest[0]]
@@ -113,13 +111,13 @@ def value(node: Any, ranges: dict[str, Interval]) -> Interval:
     x = parts[0]
     if head in ("+", "*"):
         for part in parts[1:]:
-            x = plus(x, part) if head == "+" else times(x, part)
+            x = _plus(x, part) if head == "+" else _times(x, part)
         return x
     if head == "exp":
         return 0 if x[0] == -INF else exp_of(x[0])[0], INF if x[1] == INF else exp_of(x[1])[1]
     if head == "max":
         return max(part[0] for part in parts), max(part[1] for part in parts)
-    return {"inverse": inverse, "sqrt": root}[head](x)
+    return {"inverse": _inverse, "sqrt": _root}[head](x)
 
 
 def truth(relation: Any, ranges: dict[str, Interval]) -> bool | None:
@@ -135,7 +133,7 @@ def truth(relation: Any, ranges: dict[str, Interval]) -> bool | None:
 
 
 @cache
-def cells() -> list[tuple[Interval, Interval]]:
+def _cells() -> list[tuple[Interval, Interval]]:
     inner = (11 * ONE * k // 640 - 11 * ONE // 2 for k in range(641))
     edges = [-8 * ONE, -7 * ONE, *inner, 7 * ONE, 8 * ONE]
     made: list[Any] = [((-INF, edges[0]), (0, below(edges[0])[1]))]
@@ -149,27 +147,27 @@ def statistic(head: str, name: str, parts: Any, ranges: dict[str, Interval]) -> 
     """Enclose P of relations; E of a value; variance or std of a vector."""
     if head == "P":
         low = high = 0
-        for span, mass in cells():
+        for span, mass in _cells():
             said = [truth(part, {**ranges, name: span}) for part in parts]
             low += mass[0] if all(word is True for word in said) else 0
             high += 0 if any(word is False for word in said) else mass[1]
         return low, min(high, ONE)
     variance: Interval = (0, 0)
     for part in parts:
-        values = [(value(part, {**ranges, name: span}), mass) for span, mass in cells()]
+        values = [(value(part, {**ranges, name: span}), mass) for span, mass in _cells()]
         bounded = ((v, m) for v, m in values if INF not in (abs(v[0]), abs(v[1])))
         middle = sum(m[0] * (v[0] + v[1]) >> (BITS + 1) for v, m in bounded)
         shift: Interval = (0, 0)  # of the mean from the middle, which makes wide cells cost little
         spread: Interval = (0, 0)
         for v, mass in values:
-            apart = plus(v, (-middle, -middle))
-            shift = plus(shift, times(mass, apart))
-            spread = plus(spread, times(mass, square(apart)))
+            apart = _plus(v, (-middle, -middle))
+            shift = _plus(shift, _times(mass, apart))
+            spread = _plus(spread, _times(mass, _square(apart)))
         if head == "E":
-            return plus((middle, middle), shift)
-        low, high = square(shift)
-        variance = plus(variance, (max(0, spread[0] - high), max(0, spread[1] - low)))
-    return root(variance) if head == "std" else variance
+            return _plus((middle, middle), shift)
+        low, high = _square(shift)
+        variance = _plus(variance, (max(0, spread[0] - high), max(0, spread[1] - low)))
+    return _root(variance) if head == "std" else variance
 
 
 def holds(relations: Any, ranges: dict[str, Interval], depth: int = 14) -> bool:
@@ -200,12 +198,12 @@ def quotient(node: Any) -> tuple[Any, Any]:
     if head in ("+", "*"):
         for above, under in parts[1:]:
             if head == "*":
-                top, bottom = product(top, above), product(bottom, under)
+                top, bottom = _product(top, above), _product(bottom, under)
             elif under == bottom:
-                top = added(top, above)
+                top = _sum(top, above)
             else:
-                top = added(product(top, under), product(above, bottom))
-                bottom = product(bottom, under)
+                top = _sum(_product(top, under), _product(above, bottom))
+                bottom = _product(bottom, under)
         return top, bottom
     if head == "inverse" and top:
         return bottom, top
@@ -218,23 +216,24 @@ def quotient(node: Any) -> tuple[Any, Any]:
     raise Rejected(f"{head!r} is not part of an identity")
 
 
-def added(x: Any, y: Any) -> Any:
+def _sum(x: Any, y: Any) -> Any:
     total = dict(x)
     for key, c in y.items():
         total[key] = total.get(key, 0) + c
     return {key: c for key, c in total.items() if c}
 
 
-def product(x: Any, y: Any) -> Any:
+def _product(x: Any, y: Any) -> Any:
     total: Any = {}
     for (m, e), c in x.items():
         for (n, f), d in y.items():
-            key = tuple(tuple(sorted(added(dict(a), dict(b)).items())) for a, b in ((m, n), (e, f)))
+            key = tuple(tuple(sorted(_sum(dict(a), dict(b)).items())) for a, b in ((m, n), (e, f)))
             total[key] = total.get(key, 0) + c * d
     return {key: c for key, c in total.items() if c}
 
 
 def digest(certificate: dict[str, Any]) -> str:
+    """Return the SHA-256 of what a certificate says."""
     content = {key: item for key, item in certificate.items() if key != "digest"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -246,30 +245,31 @@ def check(certificate: dict[str, Any]) -> None:
         said = cases and all(case.get("relations") or case.get("points") for case in cases)
         if certificate["digest"] != digest(certificate) or not said:
             raise Rejected("its content was changed, or it says nothing")
-        kinds = {"enclosure": check_enclosure, "identity": check_identity, "hull": check_hull}
+        kinds = {"enclosure": check_enclosure, "identity": _check_identity, "hull": _check_hull}
         for case in cases:
             kinds[certificate["kind"]](case)
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise Rejected(f"it cannot be read ({error!r})") from None
 
 
-def check_identity(case: dict[str, Any]) -> None:
+def _check_identity(case: dict[str, Any]) -> None:
     for operator, left, right in case["relations"]:
         (top, bottom), (other, lower) = quotient(left), quotient(right)
-        if operator != "=" or product(top, lower) != product(other, bottom):
+        if operator != "=" or _product(top, lower) != _product(other, bottom):
             raise Rejected("two sides are not the same")
 
 
 def check_enclosure(case: dict[str, Any]) -> None:
+    """Reject relations that do not hold everywhere on the ranges of a case."""
     ranges = {
-        name: (number(low)[0], INF if high is None else number(high)[1])
+        name: (_number(low)[0], INF if high is None else _number(high)[1])
         for name, (low, high) in case["ranges"].items()
     }
     if any(low > high for low, high in ranges.values()) or not holds(case["relations"], ranges):
         raise Rejected("a relation is not proved")
 
 
-def check_hull(case: dict[str, Any]) -> None:
+def _check_hull(case: dict[str, Any]) -> None:
     points = [[Q(x) for x in point] for point in case["points"]]
     own = points.pop(case["of"])
     apart = [[x - y for x, y in zip(own, point, strict=True)] for point in points]
@@ -284,7 +284,7 @@ def check_hull(case: dict[str, Any]) -> None:
         raise Rejected("the point is not where it is said to be")
 
 
-def main(folder: str) -> int:
+def _main(folder: str) -> int:
     paths, rejected = sorted(Path(folder).glob("*.json")), 0
     for path in paths:
         try:
@@ -297,4 +297,4 @@ def main(folder: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(_main(sys.argv[1]))
