@@ -22,6 +22,7 @@ from heedful.claims.language.tree import (
     Entry,
     Expression,
     ForAll,
+    Limit,
     Logic,
     Name,
     Number,
@@ -114,6 +115,13 @@ class _Speller:
                 return self.compare(node), Precedence.RELATION
             case ForAll(indices, condition, body):
                 return self.for_all(indices, condition, body), Precedence.CLAUSE
+            case Limit(left, right, symbol, target):
+                arrow = self.pick(r"\to", r"\rightarrow") if self.ornate else r"\to"
+                sides = f" {arrow} ".join(self.at(side, Precedence.SUM) for side in (left, right))
+                grows = rf"{self.letter(symbol)} {arrow} {self.letter(target)}"
+                return rf"{sides} \text{{ as }} {grows}", Precedence.CLAUSE
+            case _:
+                return tex(node), Precedence.CLAUSE
 
     def number(self, value: Fraction) -> tuple[str, Precedence]:
         text = show(Number(value))

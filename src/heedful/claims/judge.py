@@ -643,7 +643,8 @@ def _refuted_noisy(
         _, share = statistics.share_failing(compiled, case)
         often = f"in {share:.1%} of the draws" if share else "in draws far out, which are rare"
         statement += f" It fails {often}."
-    evidence = _evidence(compiled, method, statement, _noise_numbers(estimate), estimate.draws)
+    draws = estimate.draws or None  # cells have no nodes
+    evidence = _evidence(compiled, method, statement, _noise_numbers(estimate), draws)
     return "refuted", evidence, counterexample
 
 

@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 GROUPS = 20
 PRECISION = 256
 """Bits: a mass of 1e-32 counts where the value on it is 1e60."""
+SHOWN = 1e-7
+"""Relative width up to which numbers are refined before they are shown: seven figures."""
 TOLERANCES = (1e-3, 1e-6, 1e-9, 1e-13)
 """How wide, relative to its size, an enclosed statistic may be; finer if that does not decide."""
 FIRST_CELLS, OUTER_CELLS, MOST_CELLS = 16, 8, 1500
@@ -263,20 +265,20 @@ def certified(problem: CompiledClaim, case: Case, seconds: float) -> NoiseEstima
     if answer is None:
         return None
     world = build_world(problem, case.scalars, case.arrays, noise=quadrature_noise())
-    left, right = sides or (None, None)
+    left, right, radius = sides or (None, None, 0.0)
     apart = 0.0 if left is None or right is None else abs(left - right)
     gap = -apart if answer else apart
     values = [None if side is None else scalar(side) for side in (left, right)]
     truth = Truth(np.asarray([answer]), np.asarray([gap]), *values)
     nothing = float("nan")
     ends = [nothing if side is None else side for side in (left, right)]
-    return NoiseEstimate(answer, gap, 0.0, ends[0], ends[1], 0, 1, world, truth)
+    return NoiseEstimate(answer, gap, radius, ends[0], ends[1], 0, 1, world, truth)
 
 
 def enclosure_of(
     problem: CompiledClaim, case: Case, seconds: float
-) -> tuple[bool | None, tuple[float, float] | None]:
-    """Return whether a claim holds, and both of its sides where it is one comparison of numbers."""
+) -> tuple[bool | None, tuple[float, float, float] | None]:
+    """Return whether a claim holds; both sides and their radius where it compares two numbers."""
     if noise_directions(problem, case.scalars) != 1:
         return None, None
     deadline = time.thread_time() + seconds
@@ -287,19 +289,34 @@ def enclosure_of(
                 evaluator.cells.tolerance = tolerance
                 answer = evaluator.truth(problem.statement)
                 if answer is not None or time.thread_time() > deadline:
-                    return answer, _sides(problem.statement, evaluator)
+                    return answer, _sides(problem.statement, evaluator, deadline)
         except (NotEnclosed, ZeroDivisionError, ValueError, OverflowError):
             return None, None
     return None, None
 
 
-def _sides(statement: Expression, evaluator: BallEvaluator) -> tuple[float, float] | None:
+def _sides(
+    statement: Expression, evaluator: BallEvaluator, deadline: float
+) -> tuple[float, float, float] | None:
+    """Return the middles of both sides and their radii together, fine enough to be shown.
+
+    A claim is often decided while its sides are still wide; what is shown should be right to
+    the last figure that people see.
+    """
     if not isinstance(statement, Compare):
         return None
-    left, right = (evaluator.value(side) for side in (statement.left, statement.right))
-    if left.kind != "scalar" or right.kind != "scalar":
-        return None
-    return float(left.entries.flat().mid()), float(right.entries.flat().mid())
+    for tolerance in (None, *(one for one in TOLERANCES if one < evaluator.cells.tolerance)):
+        if tolerance is not None:
+            evaluator.cells.tolerance = tolerance
+        left, right = (evaluator.value(side) for side in (statement.left, statement.right))
+        if left.kind != "scalar" or right.kind != "scalar":
+            return None
+        middles = [float(side.entries.flat().mid()) for side in (left, right)]
+        radius = sum(float(side.entries.flat().rad()) for side in (left, right))
+        fine = radius <= SHOWN * max(abs(middle) for middle in middles)
+        if fine or time.thread_time() > deadline:
+            break
+    return middles[0], middles[1], radius
 
 
 def in_every_draw(problem: CompiledClaim, case: Case, seconds: float) -> bool | None:

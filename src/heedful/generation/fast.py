@@ -315,7 +315,8 @@ class Products:
                 for shape, seconds in spent.items():
                     taken.setdefault((shape, way), []).append(seconds)
                 whole[way] = sum(spent.values())
-            ways = [way for way in ways if whole[way] < HOPELESS * min(whole.values())]
+            best = min(whole, key=lambda way: whole[way])
+            ways = [way for way in ways if way == best or whole[way] < HOPELESS * whole[best]]
         return {
             shape: min((statistics.median(taken[shape, way]), way) for way in ways)[1]
             for shape in {product.shape for product in sample}
