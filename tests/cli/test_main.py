@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shlex
 import subprocess
 import sys
 
@@ -89,7 +90,8 @@ def test_what_nobody_expected_is_one_line_too(monkeypatch, heed) -> None:
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
-    command = f"{sys.executable} -m heedful attend --n 2000 --toward 0 --json | head -1"
+    python = shlex.quote(sys.executable)
+    command = f"{python} -m heedful attend --n 2000 --toward 0 --json | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
     assert done.stdout.startswith("{")
     assert done.stderr == ""

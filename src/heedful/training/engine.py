@@ -19,6 +19,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -324,7 +325,10 @@ def choose(
         consider(Choice(precision="bfloat16", lanes=best().lanes, compiled=first.compiled))
     worth = seconds[best()] * steps >= WORTH_COMPILING
     if compute.compile == "auto" and worth:
-        consider(Choice(precision=best().precision, lanes=1, compiled=True))
+        # A compiler may fail where torch lies (a path with a space) or for lack of a tool: the
+        # training that asked for nothing goes on without it.
+        with suppress(RuntimeError, OSError):
+            consider(Choice(precision=best().precision, lanes=1, compiled=True))
     return Trial(
         chosen=best(),
         seconds={choice.name: taken for choice, taken in seconds.items()},
