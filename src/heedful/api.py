@@ -142,8 +142,7 @@ def load(path: Path | str) -> Pretrained:
     """
     from heedful.model import load as load_model
 
-    folder = Path(path)
-    return load_model(folder / "model" if (folder / "model").is_dir() else folder)
+    return load_model(path)
 
 
 def train(settings: Mapping[str, Any] | Path | str, run: Path | str) -> FinishedRun:

@@ -19,8 +19,9 @@ import stat
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from heedful.assignments.assignment import Assignment, plain_label
@@ -204,7 +205,7 @@ def _files(path: Path, found: _Found) -> Iterator[tuple[str, bytes]]:
             yield name, content
 
 
-def _plain(path: Path, found: _Found) -> Iterator[tuple[str, int, _Content]]:
+def _plain(path: Path, found: _Found) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
     paths = [path] if path.is_file() else sorted(_walk(path))
     for place, file in enumerate(paths):
         name = file.name if path.is_file() else file.relative_to(path).as_posix()
@@ -216,7 +217,7 @@ def _plain(path: Path, found: _Found) -> Iterator[tuple[str, int, _Content]]:
         elif name.count("/") >= DEEPEST:
             found.ignored.append((name, f"more than {DEEPEST} folders deep"))
         else:
-            yield name, status.st_size, _FileReader(file)
+            yield name, status.st_size, partial(_file_bytes, file)
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -227,35 +228,20 @@ def _walk(folder: Path) -> Iterator[Path]:
                 yield Path(root) / name
 
 
-class _Content:
-    """Reads the content of one file when it is asked."""
-
-    def __call__(self) -> bytes:
-        """Return at most one byte more than a file may have."""
-        raise NotImplementedError
-
-
-class _FileReader(_Content):
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __call__(self) -> bytes:
-        handle = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as opened:
-            return opened.read(LARGEST_FILE + 1)
+def _file_bytes(path: Path) -> bytes:
+    """Return at most one byte more of a file than it may have."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as opened:
+        return opened.read(LARGEST_FILE + 1)
 
 
-class _ZipReader(_Content):
-    def __init__(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-        self.archive = archive
-        self.member = member
-
-    def __call__(self) -> bytes:
-        with self.archive.open(self.member) as opened:
-            return opened.read(LARGEST_FILE + 1)
+def _member_bytes(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Return the same of a file in an archive."""
+    with archive.open(member) as opened:
+        return opened.read(LARGEST_FILE + 1)
 
 
-def _zipped(path: Path, found: _Found) -> Iterator[tuple[str, int, _Content]]:
+def _zipped(path: Path, found: _Found) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
     if path.stat().st_size > MOST_BYTES:
         found.ignored.append((path.name, f"the archive has more than {MOST_BYTES:,} bytes"))
         return
@@ -278,7 +264,7 @@ def _zipped(path: Path, found: _Found) -> Iterator[tuple[str, int, _Content]]:
             elif member.file_size > MOST_RATIO * max(member.compress_size, 100):
                 found.ignored.append((name[:80], "unpacks to far more than it is: a zip bomb"))
             else:
-                yield name, member.file_size, _ZipReader(archive, member)
+                yield name, member.file_size, partial(_member_bytes, archive, member)
 
 
 def _read_file(name: str, content: bytes, labels: dict[str, str], found: _Found) -> None:

@@ -157,7 +157,7 @@ def lens(
     from heedful.studies.causal import direct_attribution, logit_lens, prompt_ids
     from heedful.views.causal import lens_blocks
 
-    opened = load(model / "model" if (model / "model").is_dir() else model)
+    opened = load(model)
     decoder, tokenizer = opened.decoder.eval(), opened.tokenizer
     if tokenizer is None:
         raise InputError("model", "has no tokenizer", hint="use one with tokenizer.json beside it")

@@ -38,10 +38,8 @@ class NamedModel(NamedTuple):
 @lru_cache(maxsize=4)
 def open_model(name: str) -> NamedModel:
     """Open a model in float64: weights stored in fewer bits are widened without loss."""
-    path = Path(name)
-    if RunFolder(path).exists and RunFolder(path).checkpoints.is_dir():
-        if not (path / "model").is_dir():
-            return NamedModel(name, trained_decoder(path).double().eval(), None)
-        path = path / "model"
-    checkpoint = open_checkpoint(path)
+    run = RunFolder(Path(name))
+    if run.exists and run.checkpoints.is_dir() and not (run.path / "model").is_dir():
+        return NamedModel(name, trained_decoder(Path(name)).double().eval(), None)
+    checkpoint = open_checkpoint(name)
     return NamedModel(name, checkpoint.decoder().double().eval(), checkpoint.tokenizer)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -48,13 +49,13 @@ class Conclusion(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Study(Record):
+class Study(Record, ABC):
     """Base of what a study ends in: a record that can say what was found."""
 
     @property
+    @abstractmethod
     def conclusions(self) -> tuple[Conclusion, ...]:
         """What was found, one sentence each, made from the other fields."""
-        raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record with its conclusions."""

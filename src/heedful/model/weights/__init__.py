@@ -79,7 +79,9 @@ def _unreadable(path: Path, error: OSError) -> InputError:
 
 
 def located(path: Path) -> Path:
-    """Return the path itself, or the place in the cache of a published model of that name."""
+    """Return where a model lies: the path, the `model` of a run, or the cache of published ones."""
+    if (path / "model" / "config.json").is_file():
+        return path / "model"
     if path.exists() or str(path) not in PUBLISHED:
         return path
     cached = cached_path(str(path))
