@@ -77,7 +77,8 @@ WRONG = [
     ("positions", lambda n, d: table(n, d, swapped=True), "swapped"),
     ("positions", lambda n, d: table(n, d, first=1), "counted from 1"),
     ("attention", lambda q, k, v: attend(q, k, v, scale=False), "not divided by √d"),
-    ("attention", lambda q, k, v: torch.softmax(q @ k.mT / 2, 0) @ v, "over the queries"),
+    ("attention",
+     lambda q, k, v: torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, 0) @ v, "over the queries"),
     ("attention", lambda q, k, v: attend(q, k, v, mask=lower(len(q))), "should see everything"),
     ("causal_attention", lambda q, k, v: attend(q, k, v), "no causal mask"),
     ("causal_attention", lambda q, k, v: attend(q, k, v, mask=lower(len(q)).T), "turned round"),
@@ -103,6 +104,20 @@ def test_a_usual_mistake_is_named(kind, function, words: str) -> None:
     record = check_layer(function, kind)
     assert not record.right
     assert words in record.diagnosis
+
+
+@pytest.mark.parametrize(
+    ("kind", "function"),
+    [
+        ("attention", lambda q, k, v: attend(q / 2, k, v, scale=False)),  # √4 as a number
+        ("positions", lambda n, d: table(n, 8)[:, :d] if d <= 8 else table(n, d) * 0),
+        ("multi_head", lambda x, a, b, c, d, h: heads_of(x, a, b, c, d, 2 if h != 5 else 5)),
+    ],
+)
+def test_a_size_written_down_as_a_number_is_found(kind, function) -> None:
+    record = check_layer(function, kind)
+    assert not record.right
+    assert "some sizes only" in record.diagnosis
 
 
 def test_a_difference_that_nothing_explains_is_said_to_be_one() -> None:
