@@ -65,7 +65,7 @@ QUICK = {
     JUDGE + "search.BETWEEN": 8,
     JUDGE + "search.MEETING": 6,
     JUDGE + "points.NODES": 65,
-    JUDGE + "points.REFINEMENTS": 30,
+    JUDGE + "points.REFINEMENTS": 8,
     JUDGE + "proofs.PRECISIONS": (128, 512),
     JUDGE + "compile.MOST_CONSTANTS": 3,
     JUDGE + "judge.PROPOSAL_SECONDS": 0.1,

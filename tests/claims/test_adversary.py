@@ -238,12 +238,14 @@ def end_the_line_early(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def believe_float64(monkeypatch: pytest.MonkeyPatch) -> None:
-    def rounded(compiled: CompiledClaim, case: Any) -> bool:
+    def rounded(compiled: CompiledClaim, case: Any, statement: Any = None) -> bool:
         world = search.build_world(compiled, case.scalars, case.arrays)
-        return bool(np.all(search.Evaluator(world).truth(compiled.statement).holds))
+        tree = compiled.statement if statement is None else statement
+        return bool(np.all(search.Evaluator(world).truth(tree).holds))
 
-    for module in (search, points, judge):
+    for module in (search, judge):
         monkeypatch.setattr(module, "exact_truth", rounded)
+    monkeypatch.setattr(points, "exact_answer", rounded)
     monkeypatch.setattr(heedful.claims.judge, "exact_truth", rounded)
 
 

@@ -61,6 +61,7 @@ FALSE: list[tuple[str, dict[str, Any]]] = [
     ("layernorm(2 x) = layernorm(x)", VECTOR),
     ("norm(rmsnorm(x)) = sqrt(d)", VECTOR),
     ("norm(x/norm(x)) = 1", VECTOR),
+    ("norm(softmax(x))^2 > 1/3", {"where": {"x": "vector 3"}}),
     ("inv(A) A = eye(2)", SQUARE),
     # one pair of many positions
     ("s t != 88209 for all s, t < T", {"where": {"T": 300}}),
@@ -104,6 +105,23 @@ TRUE: list[tuple[str, dict[str, Any]]] = [
 def test_what_is_true_everywhere_still_holds(expect: str, fields: dict[str, Any]) -> None:
     verdict = judged(expect, **fields)
     assert verdict.holds, verdict.evidence.statement
+
+
+DOUBTFUL: list[tuple[str, dict[str, Any]]] = [
+    ("entropy(softmax(x)) < ln(3)", {"where": {"x": "vector 3"}}),
+    ("kl(softmax(x), softmax(y)) > 0", {"where": {"x": "vector 3", "y": "vector 3"}}),
+    ("entropy(alpha) < ln(n)",
+     {"keys": "any", "query": "x", "where": {"n": [2, 3], "d": 2, "x": "vector d"}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("expect", "fields"), DOUBTFUL, ids=[expect for expect, _ in DOUBTFUL])
+def test_a_strict_bound_that_is_met_at_a_special_point_is_not_supported(
+    expect: str, fields: dict[str, Any]
+) -> None:
+    assert not judged(expect, **fields).holds
+    weak = expect.replace("<", "<=").replace(">", ">=")
+    assert judged(weak, **fields).holds
 
 
 def test_a_point_without_a_short_name_is_shown_between_two_numbers() -> None:

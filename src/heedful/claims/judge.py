@@ -295,6 +295,14 @@ def _refuted_at(compiled: CompiledClaim, survey: Survey, found: FailingPoint) ->
     return "refuted", evidence, counterexample
 
 
+def _doubt_at(case: Case) -> str:
+    where = ", ".join(f"{name} = {_words(value)}" for name, value in _symbols_of(case).items())
+    return (
+        f"With {where} both sides agree to a thousand digits: if they are equal, it fails there, "
+        "and whether they are could not be told."
+    )
+
+
 def _digits(x: float) -> str:
     return f"{x:.12g}"
 
@@ -339,6 +347,8 @@ def _survived(compiled: CompiledClaim, survey: Survey, deadline: float) -> Decis
         proof = _proof_by_balls(compiled, survey, deadline)
     if proof is None:
         found = failing_point(compiled, survey.cases, deadline)
+        if found is not None and found.doubtful:
+            return _undecided(_doubt_at(found.case))
         if found is not None:
             return _refuted_at(compiled, survey, found)
     if proof is None and survey.unsure:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from heedful.claims.language.tree import (
     Unary,
     map_children,
 )
-from heedful.claims.proofs import crosses, exact_truth, without_value
+from heedful.claims.proofs import crosses, exact_answer, without_value
 from heedful.claims.search import Case, known_exactly
 from heedful.claims.symbols import Array, Interval
 from heedful.claims.values import Value
@@ -48,7 +49,8 @@ WIDEST = 50.0
 MOST_BASES, MOST_ENTRIES, MOST_CANDIDATES = 3, 4, 24
 """Cases, entries of an array in each, and points along each of them that are looked at closely."""
 DENOMINATORS = (1, 10, 100, 1000, 10**4, 10**6)
-REFINEMENTS = 60
+REFINEMENTS, BETWEEN = 20, 48
+"""How often a bracket round a maximum is narrowed, and into how many parts it is cut each time."""
 MOST_NUMBERS = 40
 """Entries of all arrays of a case to start from: with more of them every look takes long."""
 SHARE, MOST_SECONDS = 0.25, 1.5
@@ -64,39 +66,59 @@ class FailingPoint:
     """Why it has no value there, if that is how it fails."""
     between: tuple[str, Fraction, Fraction] | None = None
     """A symbol and two numbers between which it fails at some point that has no short name."""
+    doubtful: bool = False
+    """Both sides are too close to tell apart there, and if they are equal the claim fails."""
 
 
 def failing_point(
     compiled: CompiledClaim, cases: list[Case], deadline: float
 ) -> FailingPoint | None:
-    """Return a case in which a claim surely fails, near cases in which it holds, or None."""
+    """Return a case in which a claim surely fails, near cases in which it holds, or None.
+
+    If there is none, a case is returned in which nobody can tell whether it fails.
+    """
     if compiled.large or compiled.small or compiled.noisy:
         return None
     left = max(0.0, deadline - time.perf_counter())
     end = time.perf_counter() + min(MOST_SECONDS, SHARE * left)
     bases = _bases([case for case in cases if known_exactly(compiled, case)])
-    for case in _extremes(compiled, bases):
-        if time.perf_counter() > end:
-            return None
-        found = _failing(compiled, case)
-        if found is not None:
+    extremes = (_failing(compiled, case) for case in _extremes(compiled, bases))
+    paths = (path.failing_point() for path in _paths(compiled, bases))
+    doubtful = None
+    for found in chain(extremes, paths):
+        if found is not None and not found.doubtful:
             return found
-    for path in _paths(compiled, bases):
+        doubtful = doubtful or found
         if time.perf_counter() > end:
-            return None
-        found = path.failing_point()
-        if found is not None:
-            return found
-    return None
+            break
+    return doubtful
 
 
 def _failing(compiled: CompiledClaim, case: Case) -> FailingPoint | None:
-    answer = exact_truth(compiled, case)
+    answer = exact_answer(compiled, case)
     if answer is False:
         return FailingPoint(case)
-    if answer is None and (reason := without_value(compiled, case)) is not None:
+    if answer == "not enclosed" and (reason := without_value(compiled, case)) is not None:
         return FailingPoint(case, reason)
+    if answer == "too close":
+        return _failing_if_equal(compiled, case)
     return None
+
+
+def _failing_if_equal(compiled: CompiledClaim, case: Case) -> FailingPoint | None:
+    """Return a case in which two sides meet as far as balls can tell, and then the claim fails."""
+    for written, _ in _comparisons(compiled.statement):
+        met = _replaced(compiled.statement, written, _met(written))
+        if exact_answer(compiled, case, met) is False:
+            from heedful.claims.evaluate.symbolic import equal_at  # SymPy takes 0.3 s to import
+
+            return FailingPoint(case, doubtful=not equal_at(compiled, case, written))
+    return None
+
+
+def _met(relation: Compare) -> Compare:
+    zero = Number(Fraction(0))
+    return replace(relation, left=zero, right=zero)
 
 
 def _bases(cases: list[Case]) -> list[Case]:
@@ -207,12 +229,15 @@ class _Path:
 
     def failing_point(self) -> FailingPoint | None:
         """Return a point of the path at which the claim surely fails."""
+        doubtful = None
         for t in self._candidates():
             for number in self._named_near(t):
                 found = _failing(self.compiled, self.at(float(number), number))
-                if found is not None:
+                if found is not None and not found.doubtful:
                     return found
-        return None if self.entry is not None else self._crossing()
+                doubtful = doubtful or found
+        crossing = None if self.entry is not None else self._crossing()
+        return crossing or doubtful
 
     def _candidates(self) -> list[float]:
         """Return where the slack of the claim, or the distance of two sides, is least."""
@@ -289,17 +314,17 @@ class _Path:
         return points
 
     def _peak(self, low: float, high: float, node: Compare | None) -> float:
-        """Narrow a bracket round a maximum by looking at nine points of it at a time."""
+        """Narrow a bracket round a maximum by looking at many points of it at a time."""
         best = (low + high) / 2
         for _ in range(REFINEMENTS):
-            grid = np.linspace(low, high, 9)
+            grid = np.linspace(low, high, BETWEEN + 1)
             values = self._along(grid, node)
             if values is None:
                 break
             height = values if node is None else -np.abs(values)
             place = int(np.argmax(height))
             best = float(grid[place])
-            low, high = float(grid[max(place - 1, 0)]), float(grid[min(place + 1, 8)])
+            low, high = float(grid[max(place - 1, 0)]), float(grid[min(place + 1, BETWEEN)])
             if high - low < 1e-15 * max(1.0, abs(best)):
                 break
         return best
@@ -337,8 +362,7 @@ class _Path:
 
     def _meets(self, low: float, high: float, written: Compare, node: Compare) -> bool:
         """Tell whether it is proved that the claim fails where both sides meet in between."""
-        zero = Number(Fraction(0))
-        met = _replaced(self.compiled.statement, written, replace(written, left=zero, right=zero))
+        met = _replaced(self.compiled.statement, written, _met(written))
         return crosses(self.compiled, self.case, (self.name, low, high), (node, met))
 
     def _bisected(self, node: Compare, low: float, high: float) -> tuple[float, float]:

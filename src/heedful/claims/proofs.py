@@ -80,14 +80,18 @@ def exact_truth(compiled: CompiledClaim, case: Case) -> bool | None:
 
 
 def exact_answer(
-    compiled: CompiledClaim, case: Case
+    compiled: CompiledClaim, case: Case, statement: Expression | None = None
 ) -> bool | Literal["too close", "not enclosed"]:
-    """Return whether a claim holds in one case, with certainty, or why that cannot be told."""
+    """Return whether a claim holds in one case, with certainty, or why that cannot be told.
+
+    With a statement, whether that one holds where the claim lives.
+    """
     for bits in PRECISIONS:
         with ctx.workprec(bits):
             try:
                 world = ball_world(compiled, exact_scalars(case), case.arrays, case.scalars)
-                answer = BallEvaluator(world).truth(_with_numbers(compiled, case))
+                tree = _with_numbers(compiled, case) if statement is None else statement
+                answer = BallEvaluator(world).truth(tree)
             except NOT_ENCLOSED:
                 return "not enclosed"
         if answer is not None:

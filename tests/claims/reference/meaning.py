@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
@@ -115,9 +115,14 @@ def negation(truth: Truth) -> Truth:
     return truth if truth is None or truth == UNDEFINED else not truth
 
 
-def conjunction(truths: Sequence[Truth]) -> Truth:
+def conjunction(truths: Iterable[Truth]) -> Truth:
     """False if one is false; else undefined, unknown or true, in this order."""
-    return next((word for word in (False, UNDEFINED, None) if word in truths), True)
+    met = set()
+    for truth in truths:
+        if truth is False:
+            return False
+        met.add(truth)
+    return next((word for word in (UNDEFINED, None) if word in met), True)
 
 
 def disjunction(truths: Sequence[Truth]) -> Truth:
@@ -141,12 +146,10 @@ def truth_of(node: Expression, env: Environment) -> Truth:
                 return negation(truth_of(operand, env))
             case ForAll(indices, condition, body):
                 return conjunction(
-                    [
-                        truth_of(body, inner)
-                        if condition is None
-                        else disjunction([negation(_met(condition, inner)), truth_of(body, inner)])
-                        for inner in _ranging(indices, condition, body, env)
-                    ]
+                    truth_of(body, inner)
+                    if condition is None
+                    else disjunction([negation(_met(condition, inner)), truth_of(body, inner)])
+                    for inner in _ranging(indices, condition, body, env)
                 )
             case Call("copyable" | "hull", (which,)):
                 return outside_hull(value_of(Name("k"), env), _member(which, env))

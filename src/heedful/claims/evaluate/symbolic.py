@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 MOST_ENTRIES = 40
 """Letters beyond which simplification would take too long."""
+MOST_OPERATIONS = 200
+"""Operations of a number that is compared with 0."""
 KINDS = ("vector", "matrix")
 
 
@@ -72,6 +74,35 @@ def prove_symbolically(
             "expand both sides and subtract: nothing is left",
         ),
     )
+
+
+def equal_at(problem: CompiledClaim, case: Case, relation: Compare) -> bool:
+    """Tell whether both sides of a comparison are surely equal in one case, as ln(3) and −ln(1/3).
+
+    Only two numbers of few operations are compared: SymPy takes long over more of them.
+    """
+    try:
+        letters = letters_for(problem, case.scalars)
+        named = {**letters.world.families, **letters.world.symbols}
+        numbers = {
+            entry: _rational(value)
+            for name, array in case.arrays.items()
+            for entry, value in zip(named[name], array.flat, strict=True)
+        }
+        numbers |= {
+            letter: _rational(case.exact.get(name, case.scalars[name]))
+            for name, letter in letters.world.symbols.items()
+            if isinstance(letter, sympy.Symbol)
+        }
+        apart = letters.value(relation.left) - letters.value(relation.right)
+        if not isinstance(apart, sympy.Expr):
+            return False
+        apart = apart.subs(numbers)
+        if sympy.count_ops(apart) > MOST_OPERATIONS:
+            return False
+        return _is_zero(apart) or _is_zero(sympy.expand_log(sympy.simplify(apart), factor=True))
+    except (*_OUTSIDE, KeyError, ValueError):
+        return False
 
 
 def _sizes(problem: CompiledClaim, cases: Sequence[Case]) -> list[dict[str, float]] | None:
