@@ -52,7 +52,7 @@ REPAIRED = 4
 """Of every so many claims one is also repaired, which costs several more verdicts."""
 WHOLE = 50
 """Of every so many claims one is judged with the budgets that a user has."""
-PATIENCE = 20.0
+PATIENCE = 8.0
 """Seconds of processor time after which a claim is given up, judging and attack together."""
 
 JUDGE = "heedful.claims."
@@ -66,6 +66,7 @@ QUICK = {
     JUDGE + "search.MEETING": 6,
     JUDGE + "points.NODES": 65,
     JUDGE + "points.REFINEMENTS": 8,
+    JUDGE + "points.MOST_SECONDS": 0.04,
     JUDGE + "proofs.PRECISIONS": (128, 512),
     JUDGE + "compile.MOST_CONSTANTS": 3,
     JUDGE + "judge.PROPOSAL_SECONDS": 0.1,
