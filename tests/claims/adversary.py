@@ -48,7 +48,7 @@ KINDS = ("false proved", "false refuted", "false repair", "false supported")
 SERIOUS = KINDS[:3]
 SMALL = Effort(cases=20, steps=12, pieces=40, noisy_cases=1)
 """What is spent on a claim whose truth nobody knows, if there are many of them."""
-REPAIRED = 4
+REPAIRED = 6
 """Of every so many claims one is also repaired, which costs several more verdicts."""
 WHOLE = 50
 """Of every so many claims one is judged with the budgets that a user has."""
@@ -114,7 +114,7 @@ def claim_at(seed: int, place: int, families: tuple[str, ...] = ()) -> Planted:
     if families:
         return member_of(families[place % len(families)], rng)
     kind = rng.random()
-    if kind < 0.75:
+    if kind < 0.86:
         return member_of("composed", rng)
     if kind < 0.92:
         return member_of("random", rng)

@@ -10,6 +10,8 @@ from heedful.claims.compile import compile_claim
 from heedful.claims.judge import judge_claim
 from heedful.claims.letters import MOST_ASSIGNMENTS, assignments
 from heedful.claims.sheet import Claim
+from heedful.claims.verdict import Verdict
+from heedful.errors import FormulaError
 
 ORTHONORMAL: dict[str, Any] = {"keys": "orthonormal", "where": {"n": [2, 3]}}
 ROWS = ("concat(1, 0)", "concat(2, 0)", "concat(3, 0)")
@@ -90,3 +92,17 @@ def test_the_counterexample_names_the_places() -> None:
     claim = Claim(id="x", expect=("norm(x_a) <= 1",), sequence=("concat(1, 0)", "concat(0, 5)"))
     verdict = judge_claim(claim, repair=False)
     assert "a is place 2, counted from 1" in verdict.evidence.statement
+
+
+def test_a_letter_that_is_bound_and_free_is_asked_about() -> None:
+    fields = {"keys": "any", "query": "x", "where": {"n": [2, 3], "d": 2, "x": "vector d"}}
+
+    def judged(expect: str, **more: Any) -> Verdict:
+        return judge_claim(Claim(id="claim", expect=(expect,), **fields, **more))
+
+    far = "k_j^T q >= k_i^T q + 8"
+    with pytest.raises(FormulaError, match="j is free here, and bound elsewhere"):
+        judged("alpha_j >= 0.99", given=f"{far} for all i != j")
+    with pytest.raises(FormulaError, match="j is free here, and bound elsewhere"):
+        judged("alpha_j <= sum(alpha_j, j)")
+    assert judged("alpha_j >= 0.99", given=f"{far} for all i where i != j").holds

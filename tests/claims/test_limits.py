@@ -159,3 +159,40 @@ def test_one_margin_serves_all_of_a_claim() -> None:
     assert verdict.answer is not None
     assert verdict.answer.high is not None
     assert verdict.answer.high >= math.log(10)
+
+
+LARGE = {"where": {"beta": "large"}}
+SIZED = {**HEAD, "where": {"n": [3, 10], "beta": "large"}}
+AT_LAST = [
+    ("exp(beta) > beta^3", LARGE, True),
+    ("exp(beta)/(1 + exp(beta)) < 1", LARGE, True),
+    ("exp(beta)/(1 + exp(beta)) = 1", LARGE, False),
+    ("exp(2 beta) - exp(beta) >= exp(2 beta) - 5", LARGE, False),
+    ("alpha_a = exp(beta)/(n - 2 + 2 exp(beta))", {**SIZED, "query": "beta (k_a + k_b)"}, True),
+    ("alpha_a = exp(beta)/(n - 1 + 2 exp(beta))", {**SIZED, "query": "beta (k_a + k_b)"}, False),
+    ("alpha_a >= 1 - (n - 1) exp(-beta)", {**SIZED, "query": "beta k_a"}, True),
+    ("alpha_a >= 1 - (n - 1)/2 exp(-beta)", {**SIZED, "query": "beta k_a"}, False),
+    ("c ~ v_a within 0.01", {**SIZED, "query": "1e-20 beta k_a"}, True),
+    ("alpha_i ~ 0 within 0.01 for all i != a", {**SIZED, "query": "1e-20 beta k_a"}, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("expect", "fields", "holds"), AT_LAST, ids=[each[0] for each in AT_LAST])
+def test_a_claim_about_a_large_symbol_is_decided_by_leading_terms(
+    expect: str, fields: dict[str, Any], holds: bool
+) -> None:
+    assert judged(expect, **fields).verdict == ("proved" if holds else "refuted")
+
+
+@pytest.mark.parametrize(
+    "expect",
+    [
+        "exp(beta) > beta^3 + 0 sqrt(0 - 1)",
+        "exp(beta) > 1/(exp(beta) - exp(beta))",
+        "exp(beta) > beta + 0/(exp(beta) - exp(beta))",
+        "exp(beta) > ln(10 - beta)",
+    ],
+)
+def test_leading_terms_prove_nothing_about_what_has_no_value(expect: str) -> None:
+    with pytest.raises(FormulaError):
+        judged(expect, **LARGE)

@@ -61,6 +61,8 @@ FALSE: list[tuple[str, dict[str, Any]]] = [
     ("layernorm(2 x) = layernorm(x)", VECTOR),
     ("norm(rmsnorm(x)) = sqrt(d)", VECTOR),
     ("norm(x/norm(x)) = 1", VECTOR),
+    ("norm(layernorm(x)) = 1", {"where": {"x": "vector 1"}}),
+    ("1/(n - n) >= 0", {"where": {"n": [2, 3]}}),
     ("norm(softmax(x))^2 > 1/3", {"where": {"x": "vector 3"}}),
     ("inv(A) A = eye(2)", SQUARE),
     # one pair of many positions

@@ -308,7 +308,7 @@ class _Writer:
                 raise NotSymbolic("a statement of another kind")
 
     def _equal(self, left: Expression, right: Expression) -> Iterator[list[Any]]:
-        first, second = self.letters.value(left), self.letters._like(left, right)
+        first, second = self.letters.value(left), self.letters.like(left, right)
         sides = [list(x) if isinstance(x, sympy.MatrixBase) else [x] for x in (first, second)]
         for x, y in zip(*sides, strict=True):
             yield ["=", written(x, ratios=False), written(y, ratios=False)]
@@ -316,7 +316,7 @@ class _Writer:
     def _distance(self, left: Expression, right: Expression) -> Any:
         if _statistical(left) or _statistical(right):
             return _size(["+", self.value(left), ["*", "-1", self.value(right)]])
-        first, second = self.letters.value(left), self.letters._like(left, right)
+        first, second = self.letters.value(left), self.letters.like(left, right)
         difference = first - second
         if not isinstance(difference, sympy.MatrixBase):
             return _size(written(difference))

@@ -26,6 +26,7 @@ from heedful.claims.language.tree import (
     Name,
     Position,
     bound_names,
+    children,
     map_children,
     names_in,
     rational,
@@ -243,6 +244,7 @@ def compile_claim(claim: Claim) -> CompiledClaim:
     )
     compiled = _with_moving(compiled)
     _check(compiled)
+    _check_letters(compiled)
     return compiled
 
 
@@ -471,6 +473,28 @@ def _check_open_number(compiled: CompiledClaim, name: str) -> None:
             f"no formula of the claim leaves {name!r} open",
             expected=f"a formula with it, such as alpha_a >= {name}",
         )
+
+
+def _check_letters(compiled: CompiledClaim) -> None:
+    """Refuse a letter that is bound in one place and stands free in another: two readings."""
+    nodes = [node for tree in compiled.trees for node in walk(tree)]
+    bound = {index for node in nodes for index in bound_names(node)}
+
+    def check(node: Expression, inside: frozenset[str]) -> None:
+        inside |= frozenset(bound_names(node))
+        for letter in _members_of(node, set(compiled.domains)):
+            if letter in bound and letter not in inside:
+                raise node.error(
+                    f"{letter} is free here, and bound elsewhere by `for all` or a sum",
+                    expected="one meaning for a letter",
+                    hint=f"for one {letter} throughout write `for all i where i != {letter}`; "
+                    "for every one, another letter here",
+                )
+        for child in children(node):
+            check(child, inside)
+
+    for tree in compiled.trees:
+        check(tree, frozenset())
 
 
 def _members_of(node: Expression, symbols: set[str]) -> Iterator[str]:

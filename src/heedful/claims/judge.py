@@ -30,7 +30,7 @@ from heedful.claims.definedness import always_defined, proved_by_sign
 from heedful.claims.existence import decide_existence, has_existence
 from heedful.claims.language.tree import Call, Compare, walk
 from heedful.claims.letters import assignments
-from heedful.claims.limits import decide_limit, has_limit
+from heedful.claims.limits import decide_eventually, decide_limit, has_limit
 from heedful.claims.much_larger import find_margin, says_much_larger, with_margin
 from heedful.claims.open_number import find_number
 from heedful.claims.points import FailingPoint, failing_point
@@ -212,6 +212,21 @@ def _by_sign(compiled: CompiledClaim, _deadline: float) -> Decision | None:
 
 
 def _by_search(compiled: CompiledClaim, deadline: float) -> Decision:
+    if not compiled.large:
+        return _searched(compiled, deadline)
+    try:
+        decision = _searched(compiled, deadline)
+    except NoValueError:  # exp(β) is soon beyond float64
+        exact = decide_eventually(compiled, deadline)
+        if exact is None:
+            raise
+        return exact
+    if decision[0] in ("proved", "refuted"):
+        return decision
+    return decide_eventually(compiled, deadline) or decision
+
+
+def _searched(compiled: CompiledClaim, deadline: float) -> Decision:
     survey = survey_cases(compiled, deadline)
     if survey.failures:
         return _refuted(compiled, survey)

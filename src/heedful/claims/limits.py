@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from heedful.claims.compile import CompiledClaim
+from heedful.claims.definedness import always_defined
 from heedful.claims.language import with_letters
 from heedful.claims.language.tree import (
     Compare,
@@ -120,41 +121,22 @@ def nearby(compiled: CompiledClaim, epsilon: Fraction) -> CompiledClaim:
 def _by_leading_terms(
     compiled: CompiledClaim, symbol: str, target: str, deadline: float
 ) -> Decision | None:
-    from heedful.claims.evaluate.symbolic import _OUTSIDE, letters_for  # SymPy takes 0.3 s
+    from heedful.claims.evaluate.symbolic import _OUTSIDE  # SymPy takes 0.3 s to import
 
-    listed = all(
-        isinstance(domain, Values) or name == symbol for name, domain in compiled.domains.items()
-    )
-    if not listed or compiled.noisy or compiled.claim.keys in ("unit", "any"):
-        return None
-    positive = Interval(0.0, math.inf, open_low=True)
-    choices = assignments(compiled)
-    if not choices.complete:
-        return None
     looked_at = 0
-    for assigned in choices.claims:
-        lettered = replace(assigned, domains={**assigned.domains, symbol: positive})
-        cases = list(assigned.scalar_cases(np.random.default_rng(0)))
-        if len(cases) > MOST_CASES or len(cases) != _count(assigned):
-            return None
-        for scalars in cases:
-            if time.perf_counter() > deadline:
-                return None
-            try:
-                if len(assigned.members) > scalars.get("n", math.inf):
-                    continue
-                letters = letters_for(lettered, scalars)
-                gaps = [
-                    gap
-                    for tree in assigned.expectations
-                    for gap in _gaps(letters, tree, symbol, target)
-                ]
-            except _OUTSIDE:
-                return None
+    try:
+        for letters, scalars in _lettered(compiled, symbol, deadline):
+            gaps = [
+                gap
+                for tree in compiled.expectations
+                for gap in _gaps(letters, tree, symbol, target)
+            ]
             looked_at += 1
             wrong = next((gap for gap in gaps if gap != 0), None)
             if wrong is not None:
                 return _refuted(symbol, target, scalars, wrong)
+    except _OUTSIDE:
+        return None
     if not looked_at:
         return None
     arrow = f"{with_letters(symbol)} → {with_letters(target)}"
@@ -169,6 +151,147 @@ def _by_leading_terms(
         else "its numerator is 0 at 0",
     )
     return "proved", Evidence(method="algebra", statement=statement, steps=steps), None
+
+
+def _lettered(
+    compiled: CompiledClaim, symbol: str, deadline: float
+) -> Iterator[tuple[Any, dict[str, float]]]:
+    """Yield every case of a claim in which all is given but one symbol, which is a letter.
+
+    Raises NotSymbolic where there are other ranges than lists, or too many cases.
+    """
+    from heedful.claims.evaluate.symbolic import letters_for
+    from heedful.claims.functions import NotSymbolic
+
+    listed = all(
+        isinstance(domain, Values) or name == symbol for name, domain in compiled.domains.items()
+    )
+    if not listed or compiled.noisy or compiled.claim.keys in ("unit", "any"):
+        raise NotSymbolic("a range of values")
+    positive = Interval(0.0, math.inf, open_low=True)
+    choices = assignments(compiled)
+    for assigned in choices.claims:
+        lettered = replace(assigned, domains={**assigned.domains, symbol: positive})
+        cases = list(assigned.scalar_cases(np.random.default_rng(0)))
+        if not choices.complete or len(cases) > MOST_CASES or len(cases) != _count(assigned):
+            raise NotSymbolic("too many cases")
+        for scalars in cases:
+            if time.perf_counter() > deadline:
+                raise NotSymbolic("no time left")
+            if len(assigned.members) <= scalars.get("n", math.inf):
+                yield letters_for(lettered, scalars), scalars
+
+
+def decide_eventually(compiled: CompiledClaim, deadline: float) -> Decision | None:
+    """Decide a claim about a large symbol by the leading terms of its sides; None: cannot be told.
+
+    Two sides that are quotients of sums of c βᵏ exp(aβ) are equal, or one is larger from some β on.
+    """
+    from heedful.claims.evaluate.symbolic import _OUTSIDE
+
+    symbol = compiled.large[0]
+    cases = 0
+    try:
+        if compiled.small or len(compiled.large) > 1 or not always_defined(compiled):
+            return None
+        for letters, scalars in _lettered(compiled, symbol, deadline):
+            cases += 1
+            if not _holds_at_last(letters, compiled.statement, symbol):
+                return _fails_at_last(symbol, scalars)
+    except _OUTSIDE:
+        return None
+    if not cases:
+        return None
+    shown = "the only case" if cases == 1 else f"all {cases} cases"
+    greek = with_letters(symbol)
+    statement = f"From some {greek} on it holds in {shown}, by the leading terms of its sides."
+    steps = (
+        f"write the difference of the sides as one quotient of sums of c·{greek}ᵏ·exp(a{greek})",
+        f"its sign for large {greek} is that of the quotient of the leading terms",
+    )
+    return "proved", Evidence(method="algebra", statement=statement, steps=steps), None
+
+
+def _holds_at_last(letters: Any, tree: Expression, symbol: str) -> bool:
+    """Tell whether a statement holds from some value of a symbol on, or fails from one on."""
+    from heedful.claims.functions import NotSymbolic
+
+    match tree:
+        case Logic("and", left, right):
+            first, second = (_holds_at_last(letters, part, symbol) for part in (left, right))
+            return first and second
+        case ForAll(indices, condition, body):
+            inside = [inner for inner, _ in letters.cases(indices, condition, body)]
+            return all(_holds_at_last(inner, body, symbol) for inner in inside)
+        case Compare("~"):
+            return _near_at_last(letters, tree, symbol)
+        case Compare(operator, left, right):
+            signs = {
+                _sign_at_last(entry, letters.world.symbols[symbol])
+                for entry in _entries(letters.value(left) - letters.like(left, right))
+            }
+            if operator in ("=", "!="):
+                return (signs <= {0}) == (operator == "=")
+            if len(signs) == 1:
+                sign = signs.pop()
+                return {"<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0}[operator]
+    raise NotSymbolic("a statement of another kind")
+
+
+def _near_at_last(letters: Any, node: Compare, symbol: str) -> bool:
+    """Tell whether two sides come within a tolerance: their difference has a limit that does."""
+    import sympy
+
+    from heedful.claims.functions import NotSymbolic
+
+    beta = letters.world.symbols[symbol]
+    if node.within is None or node.left == node.right:
+        raise NotSymbolic("a tolerance that is not written")
+    within = letters.value(node.within)
+    difference = letters.value(node.left) - letters.like(node.left, node.right)
+    limits = [_limit_at_infinity(entry, beta) for entry in _entries(difference)]
+    apart = sympy.sqrt(sum(limit**2 for limit in limits))
+    if isinstance(difference, sympy.MatrixBase):
+        sides = [_limit_at_infinity(e, beta) for e in _entries(letters.value(node.right))]
+        within *= sympy.Max(1, sympy.sqrt(sum(side**2 for side in sides)))
+    slack = sympy.N(within - apart, 50)
+    if not slack.is_Float or abs(slack) < NOT_ZERO:
+        raise NotSymbolic("a limit at the edge")
+    return bool(slack > 0)
+
+
+def _entries(value: Any) -> list[Any]:
+    import sympy
+
+    entries = list(value) if isinstance(value, sympy.MatrixBase) else [value]
+    return [sympy.Integer(0) + entry for entry in entries]
+
+
+def _sign_at_last(entry: Any, beta: Any) -> int:
+    """Return the sign that a quotient of sums of c βᵏ exp(aβ) has from some β on."""
+    import sympy
+
+    top, bottom = sympy.fraction(sympy.together(sympy.expand_power_exp(entry)))
+    above, below = _leading(top, beta), _leading(bottom, beta)
+    if below is None:
+        raise sympy.ShapeError("divides by zero")
+    if above is None:
+        return 0
+    return 1 if sympy.N(above[1] / below[1], 50) > 0 else -1
+
+
+def _fails_at_last(symbol: str, scalars: dict[str, float]) -> Decision:
+    where = ", ".join(f"{name} = {value:g}" for name, value in scalars.items())
+    greek = with_letters(symbol)
+    statement = (
+        f"{f'With {where}, from' if where else 'From'} some {greek} on it fails, by the leading "
+        "terms of its sides."
+    )
+    symbols: dict[str, Any] = {name: int(x) if x == round(x) else x for name, x in scalars.items()}
+    counterexample = Counterexample(
+        symbols=symbols, left=None, right=None, gap=math.inf, statement=statement
+    )
+    return "refuted", Evidence(method="algebra", statement=statement), counterexample
 
 
 def _count(compiled: CompiledClaim) -> int:

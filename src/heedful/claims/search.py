@@ -61,6 +61,8 @@ CLIMBING_SHARE = 0.05
 """The share of a claim's time that may go into one climb."""
 FEW_MEETING, MEETING = 12, 24
 """With fewer cases that meet a claim's condition, so many are constructed."""
+MEETING_SHARE = 0.25
+"""The share of a claim's time that may go into constructing them."""
 MOST_STARTS = 4
 LARGEST_ENTRY = 30.0
 """Entries do not grow beyond this: exp of their products must stay finite."""
@@ -202,11 +204,14 @@ def survey_cases(compiled: CompiledClaim, deadline: float) -> Survey:
             for failure in starts.climbed(compiled, deadline)
             if _settled(compiled, failure[0]) is False
         ]
-    if not survey.looked_at and no_value is not None:
-        raise no_value
-    if not survey.looked_at:
-        raise NoCaseError
+    if not survey.looked_at and (survey.without_value is None or not _stated(no_value)):
+        raise NoCaseError if no_value is None else no_value
     return survey
+
+
+def _stated(error: NoValueError | None) -> bool:
+    """Tell whether a statement has no value, rather than the keys or queries it is about."""
+    return error is not None and bool(error.field) and error.field[0] == "expect"
 
 
 def _look_where_the_condition_holds(
@@ -220,7 +225,7 @@ def _look_where_the_condition_holds(
         or compiled.small
     ):
         return
-    end = time.perf_counter() + CLIMBING_SHARE * max(0.0, deadline - time.perf_counter())
+    end = time.perf_counter() + MEETING_SHARE * max(0.0, deadline - time.perf_counter())
     rng = np.random.default_rng(compiled.claim.seed)
     bases = survey.cases[:: max(1, len(survey.cases) // MEETING)]
     for base in (bases * MEETING)[:MEETING]:

@@ -145,10 +145,11 @@ class Letters(TreeEvaluator[Any]):
                     raise NotSymbolic("a condition on more than indices")
                 return all(inner.holds(body) for inner, _ in self.cases(indices, condition, body))
             case Compare("=", left, right):
-                return _zero(self.value(left) - self._like(left, right))
+                return _zero(self.value(left) - self.like(left, right))
         raise NotSymbolic("a statement that is no equation")
 
-    def _like(self, left: Expression, right: Expression) -> Any:
+    def like(self, left: Expression, right: Expression) -> Any:
+        """Return the right side in the shape of the left one."""
         first, second = self.value(left), self.value(right)
         if isinstance(first, sympy.MatrixBase) and not isinstance(second, sympy.MatrixBase):
             return sympy.ones(*first.shape) * second
