@@ -19,10 +19,11 @@ from heedful.assignments import (
     load_assignment,
     read_submission,
 )
+from heedful.assignments.assignment import assignment_of, handout_text
 from heedful.assignments.grading import check_solutions
 from heedful.assignments.submission import formulas_in
 from heedful.assignments.template import autograder_zip, template_text
-from heedful.errors import FormulaError
+from heedful.errors import FormulaError, InputError
 from heedful.views.assignment_exports import gradescope_text, tables
 from heedful.views.assignments import course_page, student_page
 
@@ -46,6 +47,18 @@ def test_every_solution_of_the_ready_assignment_earns_its_points() -> None:
     (solutions,) = check_solutions(assignment, workers=2).students
     for question, earned in zip(assignment.questions, solutions.grades, strict=True):
         assert earned.points == (question.points if question.solution else 0), earned.question
+
+
+def test_a_handout_has_every_question_and_no_solution() -> None:
+    text = handout_text(READY.read_text("utf-8"))
+    handout, ready = assignment_of(text), load_assignment(READY)
+    assert "solution" not in text
+    assert all(not question.solution for question in handout.questions)
+    for given, own in zip(handout.questions, ready.questions, strict=True):
+        assert (given.id, given.text, given.points) == (own.id, own.text, own.points)
+        assert repr(given.claim) == repr(own.claim)
+    with pytest.raises(InputError, match="handout"):
+        grade(handout, [])
 
 
 @pytest.mark.parametrize("suffix", [".md", ".tex", ".ipynb", ".toml"])

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from heedful.claims import Claim, load_sheet
 from heedful.claims.checker import Checker, Task
 from heedful.claims.language import parse, tex
-from heedful.claims.sheet import catalog, claim_text, with_changes
+from heedful.claims.sheet import catalog, claim_tables, claim_text, with_changes, with_fields
 from heedful.errors import InputError
 from heedful.web.claims_api import BROWSED, TYPED, formulas_of, picture_of
 from heedful.workers import TaskLimits
@@ -94,6 +94,37 @@ class TestRepairs:
             found = {claim.id: claim for claim in load_sheet(edited).claims}
             assert found[last.id].tolerance == 0.125
             assert len(found) == len(sheet.claims)
+
+
+class TestForms:
+    def test_only_the_changed_line_is_touched(self) -> None:
+        edited = with_fields(SHEET, 0, {"query": r"\beta (k_a + k_b"})  # not finished
+        before, after = SHEET.splitlines(), edited.splitlines()
+        changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+        assert changed == [('query = "k_a + k_b"', r"query = '\beta (k_a + k_b'")]
+
+    def test_a_claim_is_changed_beside_one_that_is_not_toml(self) -> None:
+        broken = SHEET.replace("where = { n = 10 }", "where = { n = ")
+        edited = with_fields(broken, 0, {"id": "total"})
+        assert [one.table["id"] for one in claim_tables(edited)] == ["total"]
+        assert "where = { n = \n" in edited
+
+    def test_a_claim_is_taken_out_with_nothing_else(self) -> None:
+        edited = with_fields(SHEET, 0, None)
+        assert [claim.id for claim in load_sheet(edited).claims] == ["sum"]
+        assert "# a remark about the next one" in edited
+        assert 'keys = "orthonormal"' in edited
+
+    def test_every_claim_of_the_catalog_reads_back_from_its_own_fields(self) -> None:
+        for sheet in catalog():
+            text = "".join(claim_text(claim) + "\n" for claim in sheet.claims)
+            last = len(sheet.claims) - 1
+            fields = claim_tables(text)[last].table
+            assert load_sheet(with_fields(text, last, fields)).claims == load_sheet(text).claims
+
+    def test_a_claim_that_is_not_there_is_refused(self) -> None:
+        with pytest.raises(InputError):
+            with_fields(SHEET, 2, {"id": "x"})
 
 
 class TestPictures:

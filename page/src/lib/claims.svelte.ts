@@ -2,6 +2,8 @@
 
 import { address, go, remember, rowsText, short } from './address.svelte'
 import { ask, channel } from './api'
+import type { FormClaim } from './form'
+import { History } from './history.svelte'
 
 export type Word = 'proved' | 'supported' | 'refuted' | 'undecided'
 export const WORDS: Word[] = ['proved', 'supported', 'refuted', 'undecided']
@@ -78,8 +80,22 @@ where = { n = 10, beta = "large" }
 expect = "c ≈ v_a within 0.01"
 `
 
+export type Tab = 'write' | 'assignment' | 'catalog' | 'seeds'
+/** What stands beside the verdicts: the text of the sheet, a form, or both. */
+export type Side = 'text' | 'form' | 'both'
+
+/** On a phone the verdicts would stand below both. */
+const USUAL: Side = matchMedia('(max-width: 900px)').matches ? 'text' : 'both'
+
 export class ClaimsState {
-  text = $state(EXAMPLE)
+  history = new History(EXAMPLE)
+  /** The name of the file that was opened, if any. */
+  file = $state('')
+  /** The claims as the form shows them. */
+  form = $state.raw<FormClaim[]>([])
+  /** Which of them. */
+  place = $state(0)
+  side = $state<Side>(USUAL)
   title = $state('')
   claims = $state.raw<ClaimText[]>([])
   problems = $state.raw<Problem[]>([])
@@ -88,7 +104,7 @@ export class ClaimsState {
   seconds = $state<number | null>(null)
   trouble = $state('')
 
-  tab = $state<'write' | 'catalog' | 'seeds'>('write')
+  tab = $state<Tab>('write')
   catalog = $state.raw<CatalogSheet[]>([])
   disagreements = $state.raw<[string, string][]>([])
   judged = $state.raw<Record<string, Verdict>>({})
@@ -105,8 +121,9 @@ export class ClaimsState {
 
   constructor() {
     const values = address.values
-    if (values.sheet !== undefined) this.text = decoded(values.sheet) ?? EXAMPLE
-    if (values.tab === 'catalog' || values.tab === 'seeds') this.tab = values.tab
+    if (values.sheet !== undefined) this.history = new History(decoded(values.sheet) ?? EXAMPLE)
+    if (values.tab === 'catalog' || values.tab === 'seeds' || values.tab === 'assignment') this.tab = values.tab
+    if (values.side === 'text' || values.side === 'form' || values.side === 'both') this.side = values.side
     this.search = values.search ?? ''
     this.sheet = values.in ?? ''
     if (WORDS.includes(values.only as Word)) this.only = values.only as Word
@@ -115,8 +132,23 @@ export class ClaimsState {
   total = $derived(this.catalog.reduce((sum, sheet) => sum + sheet.claims.length, 0))
   known = $derived(Object.keys(this.judged).length)
 
+  get text(): string {
+    return this.history.now
+  }
+
+  /** Replace the text as one change, which one undo takes back. */
+  set text(text: string) {
+    this.history.add(text)
+  }
+
+  /** Take what was typed. */
+  type(text: string): void {
+    this.history.add(text, true)
+  }
+
   save(): void {
     remember('claims', {
+      ...(this.side === USUAL ? {} : { side: this.side }),
       ...(this.tab === 'write' ? (this.text === EXAMPLE ? {} : { sheet: encoded(this.text) }) : { tab: this.tab }),
       ...(this.tab === 'catalog' && this.search ? { search: this.search } : {}),
       ...(this.tab === 'catalog' && this.only ? { only: this.only } : {}),
@@ -171,6 +203,32 @@ export class ClaimsState {
     }
   }
 
+  /** Write what the form says into the sheet; null takes the claim out. */
+  async edit(place: number, changes: Record<string, unknown> | null): Promise<void> {
+    try {
+      const before = this.text
+      const found = await ask<{ text: string }>('claims/edit', { text: before, place, changes })
+      if (this.text !== before) return await this.edit(place, changes) // the text was changed meanwhile
+      this.history.add(found.text, changes !== null)
+      this.trouble = ''
+      // The form follows at once; the server says the same when it has read the sheet.
+      this.form = changes === null
+        ? this.form.filter((_, i) => i !== place)
+        : this.form.map((one, i) => (i === place ? { ...one, fields: merged(one.fields, changes) } : one))
+      if (changes === null) this.place = Math.max(0, place - 1)
+    } catch (error) {
+      this.trouble = error instanceof Error ? error.message : String(error)
+    }
+  }
+
+  /** Begin a claim at the end of the sheet. */
+  begin(name: string): void {
+    const kept = this.text.trimEnd()
+    this.text = `${kept}${kept ? '\n\n' : ''}[[claim]]\nid = ${JSON.stringify(name)}\nexpect = "1 = 1"\n`
+    this.form = [...this.form, { line: this.text.split('\n').length - 2, fields: { id: name, expect: '1 = 1' }, defaults: this.form[0]?.defaults ?? {} }]
+    this.place = this.form.length - 1
+  }
+
   /** Put a claim of the catalog into the editor. */
   take(claim: ClaimText): void {
     const name = claim.text ?? ''
@@ -200,6 +258,8 @@ export class ClaimsState {
       this.title = message.title
       this.claims = message.claims
       this.problems = message.problems
+      this.form = message.form
+      if (this.place >= this.form.length) this.place = Math.max(0, this.form.length - 1)
       // Verdicts on claims that are still there stay until the new ones come.
       const kept = Object.entries(this.verdicts).filter(([id]) => this.claims.some((claim) => claim.id === id))
       this.verdicts = Object.fromEntries(kept)
@@ -213,6 +273,10 @@ export class ClaimsState {
       this.seconds = message.seconds
     } else if (message.kind === 'error') this.trouble = message.message
   }
+}
+
+function merged(fields: Record<string, unknown>, changes: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries({ ...fields, ...changes }).filter(([, value]) => value !== null))
 }
 
 /** Draw a counterexample in view 1. */

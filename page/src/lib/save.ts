@@ -1,4 +1,4 @@
-/** Figures as files: SVG with its styles inside, PNG at twice the size, and the data behind. */
+/** Figures as files: SVG with its styles inside, PNG at twice the size, the data behind; and texts. */
 
 const STYLES = [
   'fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity', 'stroke-dasharray', 'stroke-linecap',
@@ -77,6 +77,11 @@ export function saveCsv(table: Table, name: string): void {
     value === null ? '' : typeof value === 'number' ? String(value) : `"${value.replaceAll('"', '""')}"`
   const lines = [table.columns, ...table.rows].map((row) => row.map(cell).join(','))
   download(new Blob([lines.join('\r\n') + '\r\n'], { type: 'text/csv' }), `${name}.csv`)
+}
+
+/** A text as a file of the given name, such as answers.md. */
+export function saveText(text: string, name: string): void {
+  download(new Blob([text], { type: 'text/plain;charset=utf-8' }), name)
 }
 
 function download(content: Blob, name: string): void {

@@ -27,6 +27,7 @@ from heedful.claims.language.tree import Call, names_in, walk
 from heedful.claims.sheet.claim import FIELDS, Claim, FieldError, nearest, shown
 from heedful.claims.sheet.formulas import ParsedFormula, read_formulas
 from heedful.claims.sheet.toml import Places, read_text, sheet_blocks
+from heedful.claims.sheet.writing import toml_lines
 from heedful.errors import FormulaError
 from heedful.records import Record
 
@@ -36,17 +37,25 @@ Kind = Literal[
 ]  # fmt: skip
 """What an answer is: see `KINDS`."""
 KINDS: Mapping[str, str] = {
-    "query": "a query, such as beta (k_a + k_b)",
+    "query": "a query, such as 3 k_a",
     "heads": "the queries of several heads, q_1 and q_2",
-    "number": "a number or an expression, called `answer` in `expect`",
-    "matrix": "a matrix, called `answer` in `expect`",
+    "number": "a number or an expression",
+    "matrix": "a matrix or an expression",
     "matrices": "several matrices by name, such as K, Q and V",
-    "choice": "one of `options`",
-    "statement": "a true statement from which `implies` follows",
-    "condition": "a condition that can hold, and under which `expect` holds",
-    "verdict": "true or false, about the claim of the question",
+    "choice": "one of the options",
+    "statement": "a true statement from which the rest follows",
+    "condition": "a condition that can hold, such as r >= 1",
+    "verdict": "true or false",
     "text": "words, which a person reads",
 }
+Live = Literal["reading", "verdict", "hint", "full"]
+LIVE: Mapping[str, str] = {
+    "reading": "how the answer is read",
+    "verdict": "the verdict and the points as well",
+    "hint": "and what kind of change would help",
+    "full": "and where it fails, and what would mend it",
+}
+"""What the page shows while somebody works on an assignment."""
 MOST_QUESTIONS = 200
 MOST_POINTS = 1000.0
 _OWN = frozenset(
@@ -148,6 +157,10 @@ class Assignment(Record):
     text: str
     questions: tuple[AssignmentQuestion, ...]
     file: str = "assignment.toml"
+    live: Live = "verdict"
+    """What the page shows while somebody works on it."""
+    handout: bool = False
+    """Whether the solutions were taken out: it can be worked on, and not graded."""
 
     @property
     def points(self) -> float:
@@ -161,8 +174,12 @@ class Assignment(Record):
 
 def load_assignment(source: Path) -> Assignment:
     """Read an assignment; the first thing wrong is an error with file, line and column."""
-    file = str(source)
-    text = read_text(file, source, None)
+    return assignment_of(read_text(str(source), source, None), str(source))
+
+
+def assignment_of(text: str, file: str = "assignment.toml") -> Assignment:
+    """Read the text of an assignment."""
+    text = read_text(file, None, text.encode("utf-8", "surrogatepass"))
     blocks = list(sheet_blocks(file, text))
     if len(blocks) != 1 or blocks[0].problem is not None:
         problem = next((block.problem for block in blocks if block.problem), None)
@@ -170,11 +187,30 @@ def load_assignment(source: Path) -> Assignment:
     return _Reading(file, blocks[0].data, blocks[0].places).assignment()
 
 
+def handout_text(text: str) -> str:
+    """Return an assignment to hand out: the same questions, without solutions and comments."""
+    assignment_of(text)
+    (block,) = sheet_blocks("assignment.toml", text)
+    data = dict(block.data)
+    defaults = data.pop("defaults", {})
+    questions = data.pop("question")
+    parts = [toml_lines({**data, "handout": True})]
+    if defaults:
+        parts.append("[defaults]\n" + toml_lines(_without_solution(defaults)))
+    parts += ["[[question]]\n" + toml_lines(_without_solution(table)) for table in questions]
+    return "\n\n".join(parts) + "\n"
+
+
+def _without_solution(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key != "solution"}
+
+
 class _Reading:
     def __init__(self, file: str, data: Mapping[str, Any], places: Places) -> None:
         self.file = file
         self.data = data
         self.places = places
+        self.handout = False
 
     def fail(
         self, path: tuple[str | int, ...], problem: str, expected: str, hint: str = ""
@@ -186,9 +222,15 @@ class _Reading:
 
     def assignment(self) -> Assignment:
         for key in self.data:
-            if key not in ("title", "text", "defaults", "question"):
+            if key not in ("title", "text", "live", "handout", "defaults", "question"):
                 self.fail((key,), f"{shown(key)} is no field of an assignment",
-                          "title, text, defaults or [[question]]")  # fmt: skip
+                          "title, text, live, defaults or [[question]]")  # fmt: skip
+        live, handout = self.data.get("live", "verdict"), self.data.get("handout", False)
+        if live not in LIVE:
+            self.fail(("live",), f"live is {shown(live)}", f"one of {', '.join(LIVE)}")
+        if not isinstance(handout, bool):
+            self.fail(("handout",), f"handout is {shown(handout)}", "true or false")
+        self.handout = handout is True
         tables = self.data.get("question", [])
         if not isinstance(tables, list) or not 1 <= len(tables) <= MOST_QUESTIONS:
             self.fail(("question",), "has no questions", f"1 to {MOST_QUESTIONS} [[question]]")
@@ -205,6 +247,8 @@ class _Reading:
             text=self.words(("text",), self.data.get("text", "")),
             questions=questions,
             file=self.file,
+            live=live,
+            handout=self.handout,
         )
 
     def words(self, path: tuple[str | int, ...], value: Any) -> str:
@@ -257,10 +301,8 @@ class _Reading:
         self, at: tuple[str | int, ...], question: AssignmentQuestion, table: Any
     ) -> None:
         """Refuse a question that lacks what its kind needs."""
-        if question.open == "choice" and (
-            len(question.options) < 2
-            or question.solution[:1] not in [(o,) for o in question.options]
-        ):
+        solved = self.handout or question.solution[:1] in [(one,) for one in question.options]
+        if question.open == "choice" and (len(question.options) < 2 or not solved):
             self.fail((*at, "options"), "the choice lacks options, or its solution is none of them",
                       'options = ["yes", "no"] and solution = "no"')  # fmt: skip
         if question.open == "statement" and not question.implies:

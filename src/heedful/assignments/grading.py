@@ -37,7 +37,7 @@ from heedful.claims.language.tree import (
 from heedful.claims.sheet.claim import Claim
 from heedful.claims.sheet.formulas import ParsedFormula
 from heedful.claims.verdict import Verdict, Word
-from heedful.errors import FormulaError
+from heedful.errors import FormulaError, InputError
 from heedful.records import Record
 from heedful.workers import TaskLimits
 
@@ -92,7 +92,7 @@ class Grade(Record):
     points: float
     of: float
     word: str
-    """proved, supported, undecided, refuted; chosen, wrong, unread, missing or to be read."""
+    """proved, supported, undecided, refuted; chosen, wrong, noted, unread, missing, to be read."""
     reading: str = ""
     """The answer as it was read."""
     latex: str = ""
@@ -463,6 +463,12 @@ class _Grader:
                 found.append((said, claim))
         return found[:MOST_STEPS]
 
+    def take(self, question: AssignmentQuestion, answer: StudentAnswer) -> _Parts:
+        """Return what an answer claims."""
+        picked, read, trees = pick(question, answer)
+        steps = self.step_claims(question, picked, trees)
+        return _Parts(picked, read, self.claims(question, picked), steps)
+
     def grade(self, submission: Submission, parts: Mapping[str, _Parts]) -> GradedSubmission:
         grades = [
             self.grade_one(question, parts.get(question.id))
@@ -561,6 +567,11 @@ class _Parts:
     claims: list[tuple[Claim, bool]]
     steps: list[tuple[Expression, Claim]]
 
+    @property
+    def every(self) -> list[Claim]:
+        """Everything that is to be judged."""
+        return [*(claim for claim, _ in self.claims), *(claim for _, claim in self.steps)]
+
 
 def _share(question: AssignmentQuestion, word: str, verdict: Verdict | None) -> tuple[float, str]:
     credit = question.credit
@@ -583,26 +594,24 @@ def grade(
     """Grade submissions: folders, zips or files, one a student."""
     import time
 
+    if assignment.handout:
+        raise InputError(
+            assignment.file, "is a handout without solutions", expected="the assignment itself"
+        )
     start = time.perf_counter()
     submissions = [read_submission(path, assignment) for path in paths]
     with Checker(workers=workers, limits=limits) as checker:
         grader = _Grader(assignment, checker, steps=steps)
-        taken: list[dict[str, _Parts]] = []
-        for submission in submissions:
-            parts: dict[str, _Parts] = {}
-            for question in assignment.questions:
-                answer = submission.answers.get(question.id)
-                if answer is not None:
-                    picked, read, trees = pick(question, answer)
-                    derivation = grader.step_claims(question, picked, trees)
-                    parts[question.id] = _Parts(
-                        picked, read, grader.claims(question, picked), derivation
-                    )
-            taken.append(parts)
+        taken = [
+            {
+                question.id: grader.take(question, submission.answers[question.id])
+                for question in assignment.questions
+                if question.id in submission.answers
+            }
+            for submission in submissions
+        ]
         every = [part for parts in taken for part in parts.values()]
-        claims = [claim for part in every for claim, _ in part.claims]
-        claims += [claim for part in every for _, claim in part.steps]
-        grader.judge(claims, progress)
+        grader.judge([claim for part in every for claim in part.every], progress)
         students = tuple(
             grader.grade(submission, parts)
             for submission, parts in zip(submissions, taken, strict=True)
@@ -613,6 +622,23 @@ def grade(
         groups=_groups(assignment, taken, students),
         seconds=time.perf_counter() - start,
     )
+
+
+def grade_answer(
+    assignment: Assignment, question: AssignmentQuestion, text: str, checker: Checker
+) -> Grade:
+    """Grade one answer, as it is being written."""
+    grader = _Grader(assignment, checker, steps=True)
+    answer = StudentAnswer(question=question.id, file="answer", line=1, text=text)
+    parts = grader.take(question, answer)
+    if question.open in ("choice", "verdict"):  # two clicks would find out what is right
+        picked = parts.picked
+        return Grade(
+            question=question.id, points=0, of=question.points, word=picked.word or "noted",
+            reading=picked.choice, reason=picked.reason,
+        )  # fmt: skip
+    grader.judge(parts.every)
+    return grader.grade_one(question, parts)
 
 
 def _groups(

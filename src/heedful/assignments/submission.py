@@ -158,6 +158,24 @@ def read_submission(path: Path, assignment: Assignment) -> Submission:
     except (OSError, zipfile.BadZipFile, zlib.error, ValueError, RuntimeError, EOFError) as error:
         files = []
         found.ignored.append((path.name, f"cannot be read ({type(error).__name__})"))
+    student = path.stem if path.is_file() else path.name
+    return _submission(student, files, assignment, found)
+
+
+def read_file(name: str, content: bytes, assignment: Assignment) -> Submission:
+    """Read a submission that is one file and lies nowhere yet."""
+    found = _Found()
+    suffix = PurePosixPath(name).suffix.lower()
+    if suffix not in SUFFIXES or len(content) > LARGEST_FILE:
+        raise InputError(
+            name, "is no submission", expected=f"a file of kind {', '.join(SUFFIXES)} up to 2 MB"
+        )
+    return _submission(PurePosixPath(name).stem, [(name, content)], assignment, found)
+
+
+def _submission(
+    student: str, files: list[tuple[str, bytes]], assignment: Assignment, found: _Found
+) -> Submission:
     labels = {plain_label(question.id): question.id for question in assignment.questions}
     for name, content in files:
         try:
@@ -166,7 +184,7 @@ def read_submission(path: Path, assignment: Assignment) -> Submission:
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             found.ignored.append((name, f"cannot be read ({_reason(error)})"))
     return Submission(
-        student=path.stem if path.is_file() else path.name,
+        student=student,
         answers=found.answers,
         missing=tuple(
             question.id for question in assignment.questions if question.id not in found.answers

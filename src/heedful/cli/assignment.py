@@ -100,6 +100,29 @@ def template(
 
 
 @app.command
+def handout(
+    path: AssignmentPath,
+    *,
+    to: Annotated[Path, Parameter(help="The file to write, a TOML file.")],
+) -> int:
+    """Write the assignment without its solutions, to be worked on in the page of `heed serve`.
+
+    Examples:
+
+        heed assignment handout assignment.toml --to week4.toml
+    """
+    from heedful.assignments.assignment import handout_text, load_assignment
+    from heedful.files import write_atomic
+
+    if to.exists():
+        raise InputError(str(to), "is there already", expected="a new file")
+    load_assignment(path)
+    write_atomic(to, handout_text(path.read_text("utf-8-sig")))
+    print(f"wrote {to}")
+    return 0
+
+
+@app.command
 def grade(
     path: AssignmentPath,
     submissions: Annotated[Path, Parameter(help="A folder: one folder, zip or file a student.")],

@@ -4,6 +4,7 @@
     GET  /assets/NAME          its scripts, styles and fonts
     POST /api/attention/…      view 1
     POST /api/claims/…         view 2, and its WebSocket
+    POST /api/assignments/…    view 2, an assignment that is worked on
     POST /api/positions/…      view 3
     POST /api/models/…         view 4, and its WebSocket
 
@@ -36,6 +37,7 @@ from heedful.attention.keys import STANDARD_KEYS
 from heedful.claims.checker import Checker
 from heedful.errors import HeedfulError, InputError, MissingPartError, RunError
 from heedful.web.answers import Desk, answer, explain_errors
+from heedful.web.assignments_api import assignments_routes
 from heedful.web.attention_api import attention_routes
 from heedful.web.claims_api import LIVE_LIMITS, catalog_json, claims_routes
 from heedful.web.models_api import models_routes, studies_routes
@@ -144,6 +146,7 @@ def unguarded_app(settings: PageSettings) -> FastAPI:
     _page_routes(app, settings)
     app.include_router(attention_routes(desk))
     app.include_router(claims_routes(desk, checker))
+    app.include_router(assignments_routes(desk, checker))
     app.include_router(positions_routes(desk))
     app.include_router(models_routes(desk, shelves))
     app.include_router(studies_routes(shelves))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import re
 import shlex
 import time
@@ -30,7 +31,15 @@ from pydantic import Field, ValidationError
 from heedful.claims import Claim, Sheet, Verdict, load_sheet
 from heedful.claims.checker import Answer, Checker, SheetProblem, Task, disagreements
 from heedful.claims.language import show, tex
-from heedful.claims.sheet import catalog, claim_text, setting_text, toml_lines, with_changes
+from heedful.claims.sheet import (
+    catalog,
+    claim_tables,
+    claim_text,
+    setting_text,
+    toml_lines,
+    with_changes,
+    with_fields,
+)
 from heedful.claims.sheet.formulas import ParsedFormula
 from heedful.records import plain
 from heedful.web.answers import Desk, Question, answer, as_json
@@ -53,6 +62,16 @@ class LiveQuestion(Question):
     stop: bool = False
 
 
+class EditQuestion(Question):
+    """What a form changes in a sheet."""
+
+    text: str = Field(max_length=MOST_TEXT)
+    place: int = Field(ge=0, le=5000)
+    """Which claim, from 0."""
+    changes: dict[str, Any] | None = None
+    """None: the claim is taken out."""
+
+
 class RepairQuestion(Question):
     """A repair to write into a sheet."""
 
@@ -72,6 +91,11 @@ def claims_routes(desk: Desk, checker: Checker) -> APIRouter:
     @routes.post("/repair")
     async def repair(question: RepairQuestion) -> Response:
         text = await desk.work(with_changes, question.text, question.id, question.changes)
+        return answer({"text": text})
+
+    @routes.post("/edit")
+    async def edit(question: EditQuestion) -> Response:
+        text = await desk.work(with_fields, question.text, question.place, question.changes)
         return answer({"text": text})
 
     @routes.websocket("/live")
@@ -135,7 +159,8 @@ class _Conversation:
             sheets: Sequence[Sheet] = await self.desk.work(_sheets)
         else:
             sheets = [await self.desk.work(load_sheet, question.text + "\n")]
-            await self._send(number, "sheet", **_described(sheets[0]))
+            form = await self.desk.work(form_of, question.text)
+            await self._send(number, "sheet", **_described(sheets[0]), form=form)
         tasks = [(sheet, claim) for sheet in sheets for claim in sheet.claims]
         answers: asyncio.Queue[tuple[int, Answer]] = asyncio.Queue()
         loop = asyncio.get_running_loop()
@@ -225,6 +250,24 @@ def _described(sheet: Sheet) -> dict[str, Any]:
         "claims": [_claim_dict(sheet, claim) for claim in sheet.claims],
         "problems": [SheetProblem.of(sheet.name, error) for error in sheet.problems],
     }
+
+
+def form_of(text: str) -> list[dict[str, Any]]:
+    """Return the claims of a sheet as a form shows them, whether or not they can be read."""
+    return [
+        {"line": one.line, "fields": _shown(one.table), "defaults": _shown(one.defaults)}
+        for one in claim_tables(text)
+    ]
+
+
+def _shown(value: Any) -> Any:
+    """Return a value of TOML as JSON has it; dates and the like as text."""
+    if isinstance(value, dict):
+        return {str(key): _shown(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shown(item) for item in value]
+    finite = isinstance(value, int | str) or (isinstance(value, float) and math.isfinite(value))
+    return value if finite else str(value)
 
 
 def formulas_of(claim: Claim) -> list[dict[str, str]]:

@@ -13,7 +13,14 @@ from heedful.claims.sheet.reader import (
     load_sheet,
     only,
 )
-from heedful.claims.sheet.writing import claim_text, setting_text, toml_lines, with_changes
+from heedful.claims.sheet.writing import (
+    claim_tables,
+    claim_text,
+    setting_text,
+    toml_lines,
+    with_changes,
+    with_fields,
+)
 
 __all__ = [
     "FIELDS",
@@ -24,6 +31,7 @@ __all__ = [
     "Sheet",
     "catalog",
     "claim_named",
+    "claim_tables",
     "claim_text",
     "find_sheets",
     "load_sheet",
@@ -32,4 +40,5 @@ __all__ = [
     "setting_text",
     "toml_lines",
     "with_changes",
+    "with_fields",
 ]

@@ -143,6 +143,12 @@ def formula(value: Any) -> str:
     text = _text(value, "a formula in quotes")
     if not text.strip():
         raise FieldError("is empty", "a formula")
+    if re.search(r"\t[a-z]", text) and "\n" not in text:
+        raise FieldError(
+            "holds a tab before a letter",
+            r"single quotes around LaTeX, since \t in double quotes is a tab",
+            column=text.index("\t") + 1,
+        )
     return text
 
 
@@ -275,6 +281,8 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "disagrees_with": names,
 }
 """Every field of a claim, with its reader."""
+_ESCAPED = {"\b": r"\b", "\f": r"\f", "\r": r"\r", "\x1b": r"\e"}
+"""What TOML makes of the first letters of \\beta, \\frac and \\rho in double quotes."""
 
 
 def _is_number(value: Any) -> bool:
@@ -286,9 +294,12 @@ def _text(value: Any, expected: str) -> str:
         raise FieldError(f"is {shown(value)}", expected)
     hidden = deceptive(value)
     if hidden is not None:
+        meant = _ESCAPED.get(value[hidden], "")
         raise FieldError(
             f"holds the invisible character U+{ord(value[hidden]):04X}",
-            "text that shows what it says",
+            f"single quotes around LaTeX, since {meant} in double quotes is such a character"
+            if meant
+            else "text that shows what it says",
             column=hidden + 1,
         )
     return value

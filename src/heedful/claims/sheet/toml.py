@@ -61,6 +61,9 @@ _CLEARER = {
 """What `tomllib` says, and what is meant."""
 
 
+_LATEX_HINT = r"write LaTeX in single quotes: expect = '\beta > 0'"
+
+
 @dataclass(frozen=True)
 class TomlPlace:
     """Where one value stands in its text; lines and columns count from 1."""
@@ -432,7 +435,7 @@ def syntax_problem(file: str, error: ValueError, text: str, first_line: int = 1)
         file,
         f"this is not TOML: {message[:1].lower() + message[1:]}",
         expected='lines such as expect = "alpha_j >= 0.99" were expected',
-        hint="look for a missing quote, bracket or comma",
+        hint=_LATEX_HINT if "'\\'" in message else "look for a missing quote, bracket or comma",
         line=line + first_line - 1,
         column=column,
     )

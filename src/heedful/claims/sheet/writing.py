@@ -1,4 +1,4 @@
-"""Claims written as the lines of a sheet, and repairs written into the sheet they are for.
+"""Claims written as the lines of a sheet; repairs and forms written into the sheet they are for.
 
 >>> print(toml_lines({"query": "50 (k_a + k_b)", "where": {"n": [2, 3]}}))
 query = "50 (k_a + k_b)"
@@ -11,13 +11,14 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from typing import Any
 
 from heedful.claims.sheet.claim import Claim
 from heedful.claims.sheet.reader import Origin, Sheet, load_sheet
-from heedful.errors import InputError
+from heedful.claims.sheet.toml import Keys, Places, read_text, sheet_blocks
+from heedful.errors import FormulaError, InputError
 
 SETTING = (
     "keys", "means", "covariance", "values", "scale", "query", "heads", "sequence", "matrices",
@@ -67,6 +68,8 @@ def toml_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
+        if "\\" in value and "'" not in value and value.isprintable():
+            return f"'{value}'"  # LaTeX as one writes it
         # A string of JSON is one of TOML, except that TOML also escapes the character DEL.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
     if isinstance(value, int):
@@ -116,6 +119,93 @@ def with_changes(text: str, identifier: str, changes: Mapping[str, Any]) -> str:
         expected="fields of its own were expected",
         hint="change what stands in [defaults] by hand",
     )
+
+
+@dataclass(frozen=True)
+class ClaimTable:
+    """A claim of a sheet as TOML holds it, whether or not its formulas can be read."""
+
+    table: dict[str, Any]
+    defaults: dict[str, Any]
+    """What the sheet sets for every claim."""
+    places: Places
+    path: Keys
+
+    @property
+    def line(self) -> int:
+        """Where its id stands, or the claim begins."""
+        return self.places.of((*self.path, "id"))[0]
+
+
+def claim_tables(text: str) -> list[ClaimTable]:
+    """Return the claims of a sheet as far as they are TOML; a sheet that is none has none."""
+    try:
+        blocks = list(sheet_blocks("sheet", read_text("sheet", None, text.encode("utf-8"))))
+    except (FormulaError, UnicodeError):
+        return []
+    defaults: dict[str, Any] = {}
+    for block in blocks:
+        found = block.data.get("defaults", {})
+        defaults |= found if isinstance(found, dict) else {}
+    tables = []
+    for block in blocks:
+        claims = block.data.get("claim", [])
+        for place, table in enumerate(claims if isinstance(claims, list) else []):
+            if isinstance(table, dict):
+                tables.append(ClaimTable(table, defaults, block.places, ("claim", place)))
+    return tables
+
+
+def with_fields(text: str, place: int, changes: Mapping[str, Any] | None) -> str:
+    """Return a sheet with fields of its claim number `place` replaced; no changes: without it.
+
+    Unlike `with_changes` this is for somebody who is still writing: what is put in need not be a
+    formula yet. Lines that are not concerned stay as they are.
+
+    >>> print(with_fields('[[claim]]\\nid = "b"\\nexpect = "c = "\\n', 0, {"expect": "c = v_"}))
+    [[claim]]
+    id = "b"
+    expect = "c = v_"
+    <BLANKLINE>
+    """
+    tables = claim_tables(text)
+    if not 0 <= place < len(tables):
+        raise InputError(
+            f"claim {place + 1}", "is not in this sheet", expected="a claim that is TOML"
+        )
+    found = tables[place]
+    lines = text.splitlines()
+    block = _block(lines, found.places.of(found.path)[0])
+    others = [one.table for one in tables]
+    if changes is None:
+        edits = ["\n".join([*lines[: block[0]], *lines[block[1] :]]).strip("\n") + "\n"]
+        wanted = others[:place] + others[place + 1 :]
+    else:
+        table = {k: v for k, v in {**found.table, **changes}.items() if v is not None}
+        starts = {
+            name: found.places.of((*found.path, name))[0]
+            for name in found.table
+            if found.places.knows((*found.path, name))
+        }
+        anew = "[[claim]]\n" + toml_lines(table)
+        edits = [_by_line(lines, starts, block[1], changes), _anew(lines, block, anew)]
+        wanted = [*others[:place], _one_expected(table), *others[place + 1 :]]
+    for edited in edits:
+        if [one.table for one in claim_tables(edited)] == wanted:
+            return edited
+    raise InputError(
+        f"claim {place + 1}",
+        "the change cannot be written into this sheet",
+        expected="a claim in lines of its own",
+        hint="change it in the text",
+    )
+
+
+def _one_expected(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a table as it reads back: a single expected formula stands without its list."""
+    expect = table.get("expect")
+    alone = isinstance(expect, list) and len(expect) == 1
+    return {**table, "expect": expect[0]} if alone and expect else table
 
 
 def _claim(sheet: Sheet, identifier: str) -> Claim:
