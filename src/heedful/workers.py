@@ -40,6 +40,9 @@ from heedful.errors import HeedfulError, InputError, RunError
 
 START_SECONDS = 120.0
 """How long a child may take to import its code before it is given up."""
+BUSY = 5.0
+"""How many times longer a task may take by the clock than its processor time: beside other programs
+the same work is done, and only what hangs without working is ended by the clock."""
 GRACE_SECONDS = 5.0
 """How much later than the parent's clock the child's own alarm rings."""
 POLL_SECONDS = 0.2
@@ -53,7 +56,7 @@ class TaskLimits:
     """What one task may use."""
 
     seconds: float = 20.0
-    """Wall clock time; infinity for no limit."""
+    """Processor time, and BUSY times as much by the clock; infinity for no limit."""
     megabytes: int | None = 1024
     """Address space on top of what the child's code itself takes; None for no limit."""
 
@@ -345,7 +348,7 @@ class _Child:
         """Hand over a job."""
         self.job = job
         self._began = time.monotonic()
-        self._deadline = self._began + self.setup.limits.seconds
+        self._deadline = self._began + BUSY * self.setup.limits.seconds
         with contextlib.suppress(OSError):
             self.connection.send(job.task)
 
@@ -358,6 +361,9 @@ class _Child:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(timeout=2.0)  # the pipe closes a moment before the end
             code = self.process.poll()
+            if code == -signal.SIGPROF:
+                self._failed("time")
+                return
             ending = f"signal {-code}" if code is not None and code < 0 else f"exit {code}"
             self._failed("crash", ending)
         if self.seconds_left == 0.0:
@@ -451,8 +457,10 @@ def serve(file_descriptor: int) -> None:
         except (EOFError, OSError):
             return
         if math.isfinite(setup.limits.seconds):
-            signal.setitimer(signal.ITIMER_REAL, setup.limits.seconds + GRACE_SECONDS)
+            signal.setitimer(signal.ITIMER_PROF, setup.limits.seconds)
+            signal.setitimer(signal.ITIMER_REAL, BUSY * setup.limits.seconds + GRACE_SECONDS)
         outcome = _outcome_of(work, task, setup.limits)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         connection.send(("outcome", outcome))
 

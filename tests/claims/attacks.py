@@ -25,6 +25,7 @@ from reference.world import (
     choices_of_letters,
     environment_of,
     exact,
+    letters_of,
     shape_of,
     tree_of,
     truth,
@@ -433,7 +434,16 @@ def truth_at_counterexample(claim: Claim, verdict: Verdict) -> Truth:
             arrays[name] = matrix(rows) if listed else vector(list(map(exact, value)))
         else:
             numbers[name] = exact(value)
-    return fails(claim, (numbers, arrays), choices_of_letters(claim))
+    if "low" in verdict.evidence.numbers:  # it fails somewhere between two numbers
+        ends = [Fraction(repr(verdict.evidence.numbers[end])) for end in ("low", "high")]
+        between = {name: x for name, x in numbers.items() if ends[0] <= x <= ends[1]}
+        numbers |= dict.fromkeys(between, ball(ends[0]).union(ball(ends[1])))
+    letters = choices_of_letters(claim)
+    if "k" in arrays:  # given there, so that it matters which of them a letter names
+        named = letters_of(claim)
+        places = itertools.permutations(range(len(arrays["k"].entries)), len(named))
+        letters = [dict(zip(named, choice, strict=True)) for choice in places]
+    return fails(claim, (numbers, arrays), letters)
 
 
 Agreement = Literal["agrees", "disagrees", "cannot tell"]

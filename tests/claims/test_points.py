@@ -109,21 +109,40 @@ def test_what_is_true_everywhere_still_holds(expect: str, fields: dict[str, Any]
     assert verdict.holds, verdict.evidence.statement
 
 
-DOUBTFUL: list[tuple[str, dict[str, Any]]] = [
+UNIT = {"keys": "unit", "query": "x", "where": {"n": 3, "d": 2, "x": "vector d"}}
+SPREAD = {"keys": "any", "query": "x", "where": {"n": [2, 3], "d": 2, "x": "vector d"}}
+MET: list[tuple[str, dict[str, Any]]] = [
     ("entropy(softmax(x)) < ln(3)", {"where": {"x": "vector 3"}}),
     ("kl(softmax(x), softmax(y)) > 0", {"where": {"x": "vector 3", "y": "vector 3"}}),
-    ("entropy(alpha) < ln(n)",
-     {"keys": "any", "query": "x", "where": {"n": [2, 3], "d": 2, "x": "vector d"}}),
+    ("logsumexp(x) < max(x) + ln(3)", {"where": {"x": "vector 3"}}),
+    ("max(softmax(2 x)) > max(softmax(x))", {"where": {"x": "vector 3"}}),
+    ("entropy(alpha) < ln(n)", SPREAD),
+    ("abs(k_a^T k_b) < 1", UNIT),
+    ("norm(k_a - k_b) < 2", UNIT),
+    ("norm(k_a - k_b) > 0", UNIT),
+]  # fmt: skip
+TOUCHED: list[tuple[str, dict[str, Any]]] = [
+    ("sin(r) < 1", on("[0, 10]")),
+    ("sin(r) + cos(r) < sqrt(2)", on("[0, 10]")),
+    ("r exp(-r^2) < exp(-1/2)/sqrt(2)", on("any")),
+    ("sin(beta) < 1", {"where": {"beta": "large"}}),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("expect", "fields"), DOUBTFUL, ids=[expect for expect, _ in DOUBTFUL])
-def test_a_strict_bound_that_is_met_at_a_special_point_is_not_supported(
+@pytest.mark.parametrize(("expect", "fields"), MET, ids=[expect for expect, _ in MET])
+def test_a_strict_bound_that_is_met_at_a_special_point_is_refuted(
     expect: str, fields: dict[str, Any]
 ) -> None:
-    assert not judged(expect, **fields).holds
-    weak = expect.replace("<", "<=").replace(">", ">=")
-    assert judged(weak, **fields).holds
+    assert judged(expect, **fields).verdict == "refuted"
+    assert judged(expect.replace("<", "<=").replace(">", ">="), **fields).holds
+
+
+@pytest.mark.parametrize(("expect", "fields"), TOUCHED, ids=[expect for expect, _ in TOUCHED])
+def test_a_strict_bound_that_is_touched_at_a_point_without_a_name_is_not_supported(
+    expect: str, fields: dict[str, Any]
+) -> None:
+    assert judged(expect, **fields).verdict == "undecided"
+    assert judged(f"{expect} + 1e-9", **fields).holds
 
 
 def test_a_point_without_a_short_name_is_shown_between_two_numbers() -> None:

@@ -386,7 +386,7 @@ def _answer(task: Task, outcome: TaskOutcome, limits: TaskLimits) -> Answer:
         statement = f"failure: the engine failed on this claim ({outcome.value}); please report it"
         return _undecided(task, "failure", statement, outcome.seconds)
     statement = {
-        "time": f"time: not decided within {limits.seconds:g} s",
+        "time": f"time: not decided within {limits.seconds:g} s of processor time",
         "memory": f"memory: deciding it needs more than {limits.megabytes:,} MB",
         "crash": f"crash: the process that judged it ended ({outcome.value})",
     }[outcome.kind]

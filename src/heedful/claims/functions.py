@@ -224,11 +224,11 @@ def _entrywise(
     says: str,
     floats: Callable[[Any], Any],
     of_ball: Callable[[Any], Any],
-    in_sympy: str | Missing,
+    in_sympy: str | Missing | Callable[[Any, Any], Any],
     tex: str = "",
     **fields: Any,
 ) -> None:
-    """Define a function of single entries: of an array, of an arb or a ball, by name in SymPy."""
+    """Define a function of single entries: of an array, of an arb or a ball, in SymPy by name."""
 
     def on_values(x: Value) -> Value:
         with np.errstate(all="ignore"):
@@ -237,7 +237,7 @@ def _entrywise(
     def on_letters(sympy: Any, x: Any) -> Any:
         if isinstance(x, sympy.MatrixBase):
             raise NotSymbolic("a function of every entry")
-        return getattr(sympy, str(in_sympy))(x)
+        return in_sympy(sympy, x) if callable(in_sympy) else getattr(sympy, str(in_sympy))(x)
 
     # exp speaks of every β of a ball's span at once; the others need its flat hull.
     lifted = of_ball if of_ball is balls.exponential else balls.entrywise(of_ball)
@@ -378,7 +378,7 @@ _entrywise(
     "absolute value, entry by entry; also |x|",
     np.abs,
     abs,
-    NONE,
+    "Abs",
     r"\left|#1\right|",
     total=True,
     value_sign="nonnegative",
@@ -402,7 +402,7 @@ _entrywise(
     "the larger of x and 0, entry by entry",
     lambda array: np.maximum(array, 0.0),
     lambda x: x.max(arb(0)),
-    NONE,
+    lambda sympy, x: (x + sympy.Abs(x)) / 2,
     total=True,
     value_sign="nonnegative",
 )
@@ -506,7 +506,20 @@ def _entropy_balls(p: Enclosure) -> Enclosure:
     return _number(balls.total([Ball(balls.entropy_term(entry.flat())) for entry in p.entries]))
 
 
-@_function("entropy(p)", "-Σ p ln p of a vector, in nats", _entropy_balls, NONE)
+def _surely(sympy: Any, vector: Any) -> list[Any]:
+    """Return entries that are surely above 0; a sum of p ln p has no other meaning in letters."""
+    found = [sympy.sympify(entry) for entry in vector]
+    if vector.shape[1] != 1 or not all(entry.is_positive for entry in found):
+        raise NotSymbolic("a logarithm of what may be 0")
+    return found
+
+
+@_function(
+    "entropy(p)",
+    "-Σ p ln p of a vector, in nats",
+    _entropy_balls,
+    lambda sympy, p: -sum(entry * sympy.log(entry) for entry in _surely(sympy, p)),
+)
 def _entropy(p: Value) -> Value:
     with np.errstate(all="ignore"):
         terms = np.where(p.array > 0, p.array * np.log(np.where(p.array > 0, p.array, 1.0)), 0.0)
@@ -897,7 +910,7 @@ _define(
     "total variation distance: Σ |p - q| / 2",
     lambda p, q: Value(np.abs(add(p, q, -1.0).array).sum(axis=-1) / 2, "scalar"),
     _tv_balls,
-    NONE,
+    lambda sympy, p, q: sum(map(sympy.Abs, p - q)) / 2,
     total=True,
     value_sign="nonnegative",
 )
@@ -919,7 +932,15 @@ def _kl_balls(p: Enclosure, q: Enclosure) -> Enclosure:
     return _number(total)
 
 
-@_function("kl(p, q)", "Kullback-Leibler divergence: Σ p ln(p / q), in nats", _kl_balls, NONE)
+@_function(
+    "kl(p, q)",
+    "Kullback-Leibler divergence: Σ p ln(p / q), in nats",
+    _kl_balls,
+    lambda sympy, p, q: sum(
+        x * (sympy.log(x) - sympy.log(y))
+        for x, y in zip(_surely(sympy, p), _surely(sympy, q), strict=True)
+    ),
+)
 def _kl(p: Value, q: Value) -> Value:
     inside = p.array > 0
     if np.any(inside & (q.array <= 0)):
@@ -1226,12 +1247,21 @@ _define(
     tex=r"\prod_{#2} #(1)",
     total=True,
 )
+
+
+def _numbers(parts: Sequence[Any]) -> Sequence[Any]:
+    """Return parts that are numbers: which of several letters is largest, algebra cannot tell."""
+    if any(hasattr(part, "shape") or getattr(part, "free_symbols", ()) for part in parts):
+        raise NotSymbolic("the order of letters")
+    return parts
+
+
 _define(
     "max(x); max(x, i)",
     "the largest entry, or over an index; also max(x, y)",
     np.max,
     balls.largest,
-    NONE,
+    lambda sympy, parts: sympy.Max(*_numbers(parts)),
     kind="binder",
     of_two=True,
     tex=r"\max",
@@ -1241,7 +1271,7 @@ _define(
     "the smallest entry, or over an index; also min(x, y)",
     np.min,
     balls.smallest,
-    NONE,
+    lambda sympy, parts: sympy.Min(*_numbers(parts)),
     kind="binder",
     of_two=True,
     tex=r"\min",

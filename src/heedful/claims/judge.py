@@ -35,6 +35,7 @@ from heedful.claims.much_larger import find_margin, says_much_larger, with_margi
 from heedful.claims.open_number import find_number
 from heedful.claims.points import FailingPoint, failing_point
 from heedful.claims.proofs import (
+    JUMPS,
     closed_form,
     decided_on_ranges,
     disproved_from,
@@ -82,6 +83,9 @@ MOST_NARROW = 40
 """Cases that hold narrowly and are settled in exact arithmetic, one by one."""
 MOST_ENCLOSING = 3.0
 """Seconds of this thread (not of the clock) for enclosing the statistics of one case."""
+FAR_OUT = (1000.0, 1050.0)
+"""Where a claim about a large symbol is looked at closely if it goes up and down."""
+WAVES = ("sin", "cos", "phi", "rotate")
 NOISY_SCALES = (1e3, 1e4, 1e5)
 """Where a claim about noise and a large scale is looked at."""
 NOISY_FARTHEST = (1e12, 1e40)
@@ -96,7 +100,8 @@ def judge_claim(
     if claim.model is not None:
         return _judge_of_models()(claim, sheet=sheet, seconds=seconds)
     start = time.perf_counter()
-    deadline = start + (DEFAULT_SECONDS if seconds is None else seconds)
+    # Processor time: beside another program the same work is done, and the verdict is the same.
+    deadline = time.thread_time() + (DEFAULT_SECONDS if seconds is None else seconds)
     try:
         claim = read_claim(claim)
         margin = says_much_larger(claim)
@@ -310,12 +315,12 @@ def _refuted_at(compiled: CompiledClaim, survey: Survey, found: FailingPoint) ->
     return "refuted", evidence, counterexample
 
 
-def _doubt_at(case: Case) -> str:
-    where = ", ".join(f"{name} = {_words(value)}" for name, value in _symbols_of(case).items())
-    return (
-        f"With {where} both sides agree to a thousand digits: if they are equal, it fails there, "
-        "and whether they are could not be told."
-    )
+def _doubt_at(found: FailingPoint) -> str:
+    symbols = _symbols_of(found.case)
+    where = ", ".join(f"{name} = {_words(value)}" for name, value in symbols.items())
+    if not found.doubt:
+        return f"With {where} it fails."
+    return f"With {where} {found.doubt}, and that could not be told."
 
 
 def _digits(x: float) -> str:
@@ -362,8 +367,8 @@ def _survived(compiled: CompiledClaim, survey: Survey, deadline: float) -> Decis
         proof = _proof_by_balls(compiled, survey, deadline)
     if proof is None:
         found = failing_point(compiled, survey.cases, deadline)
-        if found is not None and found.doubtful:
-            return _undecided(_doubt_at(found.case))
+        if found is not None and found.doubt:
+            return _undecided(_doubt_at(found))
         if found is not None:
             return _refuted_at(compiled, survey, found)
     if proof is None and survey.unsure:
@@ -386,11 +391,29 @@ def _survived(compiled: CompiledClaim, survey: Survey, deadline: float) -> Decis
     rng = np.random.default_rng(compiled.claim.seed)
     if compiled.large and not holds_throughout(compiled, survey.cases, rng):
         return _undecided(f"It holds at many large {compiled.large[0]}, but not at all of them.")
+    if compiled.large and (found := _failing_far_out(compiled, survey, deadline)) is not None:
+        return _undecided(
+            f"{_doubt_at(found)} However large {compiled.large[0]} is, that may come again."
+        )
     numbers: dict[str, Any] = {}
     if survey.thresholds:
         numbers["beta_0"] = {name: round(value, 4) for name, value in survey.thresholds.items()}
     statement = _survival(survey.looked_at - survey.vacuous, survey.vacuous)
     return "supported", _evidence(compiled, "search", statement, numbers, survey.looked_at), None
+
+
+def _failing_far_out(
+    compiled: CompiledClaim, survey: Survey, deadline: float
+) -> FailingPoint | None:
+    """Return a large value at which a claim fails that goes up and down, as sin(β) < 1 does."""
+    symbol = compiled.large[0]
+    calls = {node.function for node in walk(compiled.statement) if isinstance(node, Call)}
+    if compiled.small or not calls & {*JUMPS, *WAVES}:
+        return None
+    low, high = FAR_OUT
+    window = replace(compiled, domains={**compiled.domains, symbol: Interval(low, high)})
+    cases = [case.with_scalars(**{symbol: low}) for case in survey.cases]
+    return failing_point(window, cases, deadline)
 
 
 def _survival(met: int, vacuous: int) -> str:
@@ -431,7 +454,7 @@ def _failing_narrowly(
         return None
     step = max(1, len(survey.close) // MOST_NARROW)
     for case in survey.close[::step]:
-        if time.perf_counter() > deadline:
+        if time.thread_time() > deadline:
             break
         scales = FARTHER[:2] if compiled.large else (None,)
         at = [
@@ -473,7 +496,7 @@ def _proof_by_balls(
     }
     thresholds: dict[str, float] = {}
     for key, case in fixed.items():
-        if time.perf_counter() > deadline:
+        if time.thread_time() > deadline:
             return None
         try:
             if compiled.large:
@@ -558,7 +581,7 @@ def _by_draws(compiled: CompiledClaim, deadline: float) -> Decision | None:
     proved = _all_listed(compiled)
     looked_at = 0
     for case in all_cases(compiled, np.random.default_rng(compiled.claim.seed)):
-        if time.perf_counter() > deadline:
+        if time.thread_time() > deadline:
             proved = False
             break
         at = _at_the_end(compiled, case)

@@ -176,7 +176,7 @@ def _lettered(
         if not choices.complete or len(cases) > MOST_CASES or len(cases) != _count(assigned):
             raise NotSymbolic("too many cases")
         for scalars in cases:
-            if time.perf_counter() > deadline:
+            if time.thread_time() > deadline:
                 raise NotSymbolic("no time left")
             if len(assigned.members) <= scalars.get("n", math.inf):
                 yield letters_for(lettered, scalars), scalars
@@ -430,7 +430,7 @@ def _by_tolerances(
 ) -> Decision:
     words: list[str] = []
     for epsilon in TOLERANCES:
-        if time.perf_counter() > deadline:
+        if time.thread_time() > deadline:
             break
         word, evidence, counterexample = decide(nearby(compiled, epsilon), deadline)
         if word == "refuted":

@@ -389,7 +389,7 @@ class _Question:
         return self.said[number][0]
 
     def _late(self) -> bool:
-        return time.perf_counter() > self.deadline
+        return time.thread_time() > self.deadline
 
     # ---- estimated in float64 ----
 

@@ -33,9 +33,9 @@ from heedful.claims.language.tree import (
     Unary,
     map_children,
 )
-from heedful.claims.proofs import crosses, exact_answer, without_value
+from heedful.claims.proofs import crosses, exact_answer, exact_gap, without_value
 from heedful.claims.search import Case, known_exactly
-from heedful.claims.symbols import Array, Interval
+from heedful.claims.symbols import INEXACT, Array, Interval
 from heedful.claims.values import Value
 from heedful.claims.worlds import build_world
 from heedful.errors import FormulaError
@@ -51,6 +51,10 @@ MOST_BASES, MOST_ENTRIES, MOST_CANDIDATES = 3, 4, 24
 DENOMINATORS = (1, 10, 100, 1000, 10**4, 10**6)
 REFINEMENTS, BETWEEN = 20, 48
 """How often a bracket round a maximum is narrowed, and into how many parts it is cut each time."""
+EQUAL = "both sides agree to a thousand digits: if they are equal, it fails there"
+TOUCH = "or a little beside it both sides come together: if they meet, it fails there"
+TOUCHING = 1e-5
+"""Two sides that meet in one point are this many times nearer there than so far beside it."""
 MOST_NUMBERS = 40
 """Entries of all arrays of a case to start from: with more of them every look takes long."""
 SHARE, MOST_SECONDS = 0.25, 1.5
@@ -66,8 +70,8 @@ class FailingPoint:
     """Why it has no value there, if that is how it fails."""
     between: tuple[str, Fraction, Fraction] | None = None
     """A symbol and two numbers between which it fails at some point that has no short name."""
-    doubtful: bool = False
-    """Both sides are too close to tell apart there, and if they are equal the claim fails."""
+    doubt: str = ""
+    """Why it cannot be told whether it fails there, if that is so."""
 
 
 def failing_point(
@@ -79,17 +83,18 @@ def failing_point(
     """
     if compiled.large or compiled.small or compiled.noisy:
         return None
-    left = max(0.0, deadline - time.perf_counter())
-    end = time.perf_counter() + min(MOST_SECONDS, SHARE * left)
-    bases = _bases([case for case in cases if known_exactly(compiled, case)])
+    left = max(0.0, deadline - time.thread_time())
+    end = time.thread_time() + min(MOST_SECONDS, SHARE * left)
+    exact = [case for case in cases if known_exactly(compiled, case)]
+    bases = _bases(exact or [made for case in cases[:1] for made in _exactly(compiled, case)])
     extremes = (_failing(compiled, case) for case in _extremes(compiled, bases))
     paths = (path.failing_point() for path in _paths(compiled, bases))
     doubtful = None
     for found in chain(extremes, paths):
-        if found is not None and not found.doubtful:
+        if found is not None and not found.doubt:
             return found
         doubtful = doubtful or found
-        if time.perf_counter() > end:
+        if time.thread_time() > end:
             break
     return doubtful
 
@@ -112,7 +117,7 @@ def _failing_if_equal(compiled: CompiledClaim, case: Case) -> FailingPoint | Non
         if exact_answer(compiled, case, met) is False:
             from heedful.claims.evaluate.symbolic import equal_at  # SymPy takes 0.3 s to import
 
-            return FailingPoint(case, doubtful=not equal_at(compiled, case, written))
+            return FailingPoint(case, doubt="" if equal_at(compiled, case, written) else EQUAL)
     return None
 
 
@@ -147,6 +152,7 @@ def _extremes(compiled: CompiledClaim, bases: list[Case]) -> Iterator[Case]:
                 yield replace(case, arrays={**case.arrays, name: array})
             for factor in SCALES:
                 yield replace(case, arrays={**case.arrays, name: case.arrays[name] * factor})
+        yield from _exactly(compiled, case)
         alike = [name for name in names if case.arrays[name].shape == case.arrays[names[0]].shape]
         if len(alike) > 1:
             for sign in (1.0, -1.0):
@@ -158,6 +164,31 @@ def _extremes(compiled: CompiledClaim, bases: list[Case]) -> Iterator[Case]:
             for factor in SCALES:
                 scaled = {name: case.arrays[name] * factor for name in names}
                 yield replace(case, arrays={**case.arrays, **scaled})
+
+
+def _exactly(compiled: CompiledClaim, case: Case) -> Iterator[Case]:
+    """Yield cases whose unit vectors, frames and distributions are exactly so, and special ones.
+
+    Unit keys are all the same, or opposite in turn.
+    """
+    kinds = {name: d.kind for name, d in compiled.domains.items() if isinstance(d, Array)}
+    if compiled.claim.keys == "unit":
+        kinds["k"] = "unit vector"
+    special = {name: kind for name, kind in kinds.items() if kind in INEXACT}
+    for sign in (1.0, -1.0) if special else ():
+        arrays = dict(case.arrays)
+        for name, kind in special.items():
+            made = np.zeros_like(arrays[name])
+            if kind == "orthonormal":
+                np.fill_diagonal(made, sign)
+            else:
+                made[..., 0] = 1.0
+            if kind == "unit vector" and made.ndim == 2:
+                made[1::2] *= sign
+            arrays[name] = made
+        made_case = replace(case, arrays=arrays)
+        if known_exactly(compiled, made_case):
+            yield made_case
 
 
 def _extreme_numbers(domain: Interval) -> list[float]:
@@ -233,11 +264,32 @@ class _Path:
         for t in self._candidates():
             for number in self._named_near(t):
                 found = _failing(self.compiled, self.at(float(number), number))
-                if found is not None and not found.doubtful:
+                if found is not None and not found.doubt:
                     return found
                 doubtful = doubtful or found
+            doubtful = doubtful or self._touching(t)
         crossing = None if self.entry is not None else self._crossing()
         return crossing or doubtful
+
+    def _touching(self, t: float) -> FailingPoint | None:
+        """Return a point near which a strict bound is met, as 1 by sin(r) at an irrational r.
+
+        A maximum that is 0 shows: the gap falls with the square of the distance from it.
+        """
+        node = self.compiled.statement
+        if self.domain.integer or not isinstance(node, Compare) or node.operator not in ("<", ">"):
+            return None
+        step = TOUCHING * max(1.0, abs(t))
+        around = (t - step, t, t + step)
+        if not all(map(self.domain.contains, around)):
+            return None
+        gaps = [exact_gap(self.compiled, self.at(each)) for each in around]
+        if any(gap is None or gap > 0 for gap in gaps):
+            return None
+        before, here, after = (-gap for gap in gaps)
+        if here < TOUCHING * min(before, after):
+            return FailingPoint(self.at(t), doubt=TOUCH)
+        return None
 
     def _candidates(self) -> list[float]:
         """Return where the slack of the claim, or the distance of two sides, is least."""

@@ -273,14 +273,14 @@ def decided_on_ranges(
     Returns True where it is proved, a case in the middle of a box on which it is proved to fail,
     or None.
     """
-    deadline = time.perf_counter() + seconds
+    deadline = time.thread_time() + seconds
     boxes: deque[dict[str, tuple[float, float]]] = deque([dict(ranges)])
     undecided = False
     with ctx.workprec(PRECISIONS[0]):
         for done in range(MOST_BOXES):
             if not boxes:
                 return None if undecided else True
-            if time.perf_counter() > deadline:
+            if time.thread_time() > deadline:
                 break
             box = boxes.popleft()
             answer = _on_box(compiled, case, box)

@@ -151,7 +151,7 @@ def survey_cases(compiled: CompiledClaim, deadline: float) -> Survey:
         size = _size(case)
         if failed_size is not None and size > failed_size:
             break
-        if survey.looked_at >= MOST_EVALUATIONS or time.perf_counter() > deadline:
+        if survey.looked_at >= MOST_EVALUATIONS or time.thread_time() > deadline:
             break
         combinations.add(_listed(compiled, case))
         try:
@@ -225,11 +225,11 @@ def _look_where_the_condition_holds(
         or compiled.small
     ):
         return
-    end = time.perf_counter() + MEETING_SHARE * max(0.0, deadline - time.perf_counter())
+    end = time.thread_time() + MEETING_SHARE * max(0.0, deadline - time.thread_time())
     rng = np.random.default_rng(compiled.claim.seed)
     bases = survey.cases[:: max(1, len(survey.cases) // MEETING)]
     for base in (bases * MEETING)[:MEETING]:
-        if time.perf_counter() > end:
+        if time.thread_time() > end:
             return
         case = _meeting(compiled, statement.left, base, rng, end)
         if case is None:
@@ -267,7 +267,7 @@ def _meeting(
     for _ in range(CLIMBING_STEPS):
         if least == -math.inf:
             return case
-        if time.perf_counter() > end:
+        if time.thread_time() > end:
             return None
         candidate = _moved(compiled, case, rng)
         reached = shortfall(candidate)
@@ -630,9 +630,9 @@ def climb(
         return None
     rng = np.random.default_rng(compiled.claim.seed)
     best = narrowness(outcome)
-    end = time.perf_counter() + CLIMBING_SHARE * max(0.0, deadline - time.perf_counter())
+    end = time.thread_time() + CLIMBING_SHARE * max(0.0, deadline - time.thread_time())
     for step in range(CLIMBING_STEPS):
-        if time.perf_counter() > end:
+        if time.thread_time() > end:
             break
         name = names[step % len(names)]
         array = _changed(compiled, name, case.arrays, rng)

@@ -57,7 +57,7 @@ def prove_symbolically(
     if sizes is None:
         return None
     for size in sizes:
-        if time.perf_counter() > deadline - 1:
+        if time.thread_time() > deadline - 1:
             return None
         try:
             letters = letters_for(problem, size)
@@ -82,23 +82,9 @@ def equal_at(problem: CompiledClaim, case: Case, relation: Compare) -> bool:
     Only two numbers of few operations are compared: SymPy takes long over more of them.
     """
     try:
-        letters = letters_for(problem, case.scalars)
-        named = {**letters.world.families, **letters.world.symbols}
-        numbers = {
-            entry: _rational(value)
-            for name, array in case.arrays.items()
-            for entry, value in zip(named[name], array.flat, strict=True)
-        }
-        numbers |= {
-            letter: _rational(case.exact.get(name, case.scalars[name]))
-            for name, letter in letters.world.symbols.items()
-            if isinstance(letter, sympy.Symbol)
-        }
+        letters = letters_for(problem, case.scalars, numbers=case)
         apart = letters.value(relation.left) - letters.value(relation.right)
-        if not isinstance(apart, sympy.Expr):
-            return False
-        apart = apart.subs(numbers)
-        if sympy.count_ops(apart) > MOST_OPERATIONS:
+        if not isinstance(apart, sympy.Expr | int) or sympy.count_ops(apart) > MOST_OPERATIONS:
             return False
         return _is_zero(apart) or _is_zero(sympy.expand_log(sympy.simplify(apart), factor=True))
     except (*_OUTSIDE, KeyError, ValueError):
@@ -264,9 +250,15 @@ class Letters(TreeEvaluator[Any]):
 
 
 def letters_for(
-    problem: CompiledClaim, size: Mapping[str, float], most: int = MOST_ENTRIES
+    problem: CompiledClaim,
+    size: Mapping[str, float],
+    most: int = MOST_ENTRIES,
+    numbers: Case | None = None,
 ) -> Letters:
-    """Return the evaluator of a claim for one choice of its sizes, with at most so many letters."""
+    """Return the evaluator of a claim for one choice of its sizes, with at most so many letters.
+
+    With numbers, the entries of that case stand in the place of the letters, exactly.
+    """
     sizes = problem.sizes(size)
     symbols: dict[str, Any] = {name: _rational(value) for name, value in size.items()}
     count = 0
@@ -276,18 +268,22 @@ def letters_for(
     for name, domain in problem.domains.items():
         if isinstance(domain, Interval):
             above = domain.low > 0 or (domain.low == 0 and domain.open_low)
-            symbols[name] = sympy.Symbol(name, real=True, positive=above or None)
+            symbols[name] = (
+                sympy.Symbol(name, real=True, positive=above or None)
+                if numbers is None
+                else _rational(numbers.exact.get(name, numbers.scalars[name]))
+            )
             count += 1
         elif isinstance(domain, Array):
-            if domain.kind not in KINDS:
+            if domain.kind not in KINDS and numbers is None:
                 raise NotSymbolic(f"a {domain.kind} in letters")
             shape = tuple(size_of(part, sizes) for part in domain.shape)
-            symbols[name] = _letters(name, shape)
+            symbols[name] = _letters(name, shape, numbers)
             count += len(symbols[name])
     indices = problem.indices
     world = LetterWorld(symbols=symbols, indices=indices)
     if problem.claim.keys is not None:
-        world = _with_keys(problem, world, sizes)
+        world = _with_keys(problem, world, sizes, numbers)
         keys = world.families["k"]
         count += 0 if problem.claim.keys == "orthonormal" else keys.shape[0] * keys.shape[1]
     if count > most or problem.sequence:
@@ -299,7 +295,9 @@ def letters_for(
     return Letters(world)
 
 
-def _with_keys(problem: CompiledClaim, world: LetterWorld, sizes: Mapping[str, int]) -> LetterWorld:
+def _with_keys(
+    problem: CompiledClaim, world: LetterWorld, sizes: Mapping[str, int], numbers: Case | None
+) -> LetterWorld:
     letters = Letters(world)
 
     def stacked(rows: Sequence[Expression]) -> Any:
@@ -310,8 +308,8 @@ def _with_keys(problem: CompiledClaim, world: LetterWorld, sizes: Mapping[str, i
         keys = stacked(problem.key_rows)
     elif kind == "orthonormal":
         keys = sympy.Matrix(sizes["n"], sizes["d"], lambda i, j: sympy.Integer(int(i == j)))
-    elif kind == "any":
-        keys = _letters("k", (sizes["n"], sizes["d"]))
+    elif kind == "any" or (kind == "unit" and numbers is not None):
+        keys = _letters("k", (sizes["n"], sizes["d"]), numbers)
     else:
         raise NotSymbolic(f"{kind} keys")
     if problem.value_rows:
@@ -340,8 +338,10 @@ def _with_heads(problem: CompiledClaim, world: LetterWorld) -> LetterWorld:
     return replace(world, symbols=symbols, families={**world.families, "alpha": alpha})
 
 
-def _letters(name: str, shape: tuple[int, ...]) -> Any:
+def _letters(name: str, shape: tuple[int, ...], numbers: Case | None = None) -> Any:
     rows, columns = shape[0], shape[1] if len(shape) == 2 else 1
+    if numbers is not None:
+        return sympy.Matrix(rows, columns, [_rational(x) for x in numbers.arrays[name].flat])
     return sympy.Matrix(
         rows, columns, lambda i, j: sympy.Symbol(f"{name}[{i + 1},{j + 1}]", real=True)
     )
@@ -369,6 +369,8 @@ def _is_zero(entry: Any) -> bool:
     if plain == 0:
         return True
     if sympy.expand(sympy.expand_trig(plain)) == 0:
+        return True
+    if plain.has(sympy.sin, sympy.cos) and sympy.expand(plain.rewrite(sympy.exp)) == 0:
         return True
     # Exponentials become letters, so that cancelling is a matter of polynomials.
     top = sympy.numer(sympy.together(entry))
