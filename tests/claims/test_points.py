@@ -145,6 +145,12 @@ def test_a_strict_bound_that_is_touched_at_a_point_without_a_name_is_not_support
     assert judged(f"{expect} + 1e-9", **fields).holds
 
 
+def test_a_power_that_algebra_cannot_hold_is_no_crash() -> None:
+    verdict = judged("exp(-1) (4 * alpha_a) > exp(-1) (1)", keys="orthonormal", query="r k_a",
+                     where={"n": 4, "r": "[0, 3]"})  # fmt: skip
+    assert verdict.verdict == "refuted"
+
+
 def test_a_point_without_a_short_name_is_shown_between_two_numbers() -> None:
     verdict = judged("r^2 != 2", **on("[0, 2]"))
     assert verdict.evidence.numbers["low"] < 2**0.5 < verdict.evidence.numbers["high"]

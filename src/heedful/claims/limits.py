@@ -34,7 +34,8 @@ from heedful.claims.language.tree import (
     walk,
 )
 from heedful.claims.letters import assignments
-from heedful.claims.search import all_cases, outcome_of
+from heedful.claims.proofs import exact_truth
+from heedful.claims.search import Case, all_cases, outcome_of
 from heedful.claims.symbols import Interval, Values
 from heedful.claims.verdict import Counterexample, Decision, Evidence
 from heedful.claims.worlds import TooFewKeysError
@@ -51,6 +52,8 @@ FALLING = 0.5
 """A distance that is to vanish must shrink by this factor from one size to the next."""
 MOST_CASES = 60
 """Cases in which a limit is proved exactly."""
+FAILING_AT = (10.0, 100.0, 1e3, 1e6, 1e9, 1e15, 1e21)
+"""Where a failure for all large values is shown."""
 NOT_ZERO = 1e-30
 """A coefficient of this size or more, evaluated to 50 digits, is not 0."""
 
@@ -125,7 +128,7 @@ def _by_leading_terms(
 
     looked_at = 0
     try:
-        for letters, scalars in _lettered(compiled, symbol, deadline):
+        for letters, scalars, _ in _lettered(compiled, symbol, deadline):
             gaps = [
                 gap
                 for tree in compiled.expectations
@@ -155,7 +158,7 @@ def _by_leading_terms(
 
 def _lettered(
     compiled: CompiledClaim, symbol: str, deadline: float
-) -> Iterator[tuple[Any, dict[str, float]]]:
+) -> Iterator[tuple[Any, dict[str, float], CompiledClaim]]:
     """Yield every case of a claim in which all is given but one symbol, which is a letter.
 
     Raises NotSymbolic where there are other ranges than lists, or too many cases.
@@ -179,7 +182,7 @@ def _lettered(
             if time.thread_time() > deadline:
                 raise NotSymbolic("no time left")
             if len(assigned.members) <= scalars.get("n", math.inf):
-                yield letters_for(lettered, scalars), scalars
+                yield letters_for(lettered, scalars), scalars, assigned
 
 
 def decide_eventually(compiled: CompiledClaim, deadline: float) -> Decision | None:
@@ -194,10 +197,10 @@ def decide_eventually(compiled: CompiledClaim, deadline: float) -> Decision | No
     try:
         if compiled.small or len(compiled.large) > 1 or not always_defined(compiled):
             return None
-        for letters, scalars in _lettered(compiled, symbol, deadline):
+        for letters, scalars, assigned in _lettered(compiled, symbol, deadline):
             cases += 1
             if not _holds_at_last(letters, compiled.statement, symbol):
-                return _fails_at_last(symbol, scalars)
+                return _fails_at_last(assigned, symbol, scalars)
     except _OUTSIDE:
         return None
     if not cases:
@@ -280,14 +283,23 @@ def _sign_at_last(entry: Any, beta: Any) -> int:
     return 1 if sympy.N(above[1] / below[1], 50) > 0 else -1
 
 
-def _fails_at_last(symbol: str, scalars: dict[str, float]) -> Decision:
-    where = ", ".join(f"{name} = {value:g}" for name, value in scalars.items())
+def _fails_at_last(
+    compiled: CompiledClaim, symbol: str, scalars: dict[str, float]
+) -> Decision | None:
+    """Refute a claim that fails from some value on, and show one at which it surely fails."""
     greek = with_letters(symbol)
+    for value in FAILING_AT:
+        shown = {**scalars, symbol: value}
+        if exact_truth(compiled, Case(shown, {})) is False:
+            break
+    else:
+        return None
+    where = ", ".join(f"{name} = {number:g}" for name, number in shown.items())
     statement = (
-        f"{f'With {where}, from' if where else 'From'} some {greek} on it fails, by the leading "
-        "terms of its sides."
+        f"With {where} it fails, and so it does for every larger {greek} from some point on: that "
+        "is what the leading terms of its sides say."
     )
-    symbols: dict[str, Any] = {name: int(x) if x == round(x) else x for name, x in scalars.items()}
+    symbols: dict[str, Any] = {name: int(x) if x == round(x) else x for name, x in shown.items()}
     counterexample = Counterexample(
         symbols=symbols, left=None, right=None, gap=math.inf, statement=statement
     )
