@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shlex
 import subprocess
@@ -22,10 +23,18 @@ def test_version(heed) -> None:
     assert heed("--version").out.strip() == f"heedful {__version__}"
 
 
-def test_without_words_the_help_is_shown(heed) -> None:
-    answer = heed()
+def test_the_help_lists_every_verb(heed) -> None:
+    answer = heed("--help")
     assert answer.code == 0
     assert all(verb.name in answer.out for verb in VERBS)
+
+
+def test_without_words_the_first_steps_are_shown(heed) -> None:
+    answer = heed()
+    assert answer.code == 0
+    named = re.findall(r"heed ([a-z]+)", answer.out)
+    assert {"serve", "check", "lab"} <= set(named) <= {verb.name for verb in VERBS} | {"lists"}
+    assert len(answer.out.splitlines()) <= 12
 
 
 @pytest.mark.parametrize("words", [(verb,) for verb in PLAIN] + [("design", d) for d in DESIGNS])

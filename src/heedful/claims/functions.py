@@ -506,9 +506,9 @@ def _entropy_balls(p: Enclosure) -> Enclosure:
     return _number(balls.total([Ball(balls.entropy_term(entry.flat())) for entry in p.entries]))
 
 
-def _surely(sympy: Any, vector: Any) -> list[Any]:
+def _surely(vector: Any) -> list[Any]:
     """Return entries that are surely above 0; a sum of p ln p has no other meaning in letters."""
-    found = [sympy.sympify(entry) for entry in vector]
+    found = list(vector)
     if vector.shape[1] != 1 or not all(entry.is_positive for entry in found):
         raise NotSymbolic("a logarithm of what may be 0")
     return found
@@ -518,7 +518,7 @@ def _surely(sympy: Any, vector: Any) -> list[Any]:
     "entropy(p)",
     "-Σ p ln p of a vector, in nats",
     _entropy_balls,
-    lambda sympy, p: -sum(entry * sympy.log(entry) for entry in _surely(sympy, p)),
+    lambda sympy, p: -sum(entry * sympy.log(entry) for entry in _surely(p)),
 )
 def _entropy(p: Value) -> Value:
     with np.errstate(all="ignore"):
@@ -937,8 +937,7 @@ def _kl_balls(p: Enclosure, q: Enclosure) -> Enclosure:
     "Kullback-Leibler divergence: Σ p ln(p / q), in nats",
     _kl_balls,
     lambda sympy, p, q: sum(
-        x * (sympy.log(x) - sympy.log(y))
-        for x, y in zip(_surely(sympy, p), _surely(sympy, q), strict=True)
+        x * (sympy.log(x) - sympy.log(y)) for x, y in zip(_surely(p), _surely(q), strict=True)
     ),
 )
 def _kl(p: Value, q: Value) -> Value:

@@ -87,8 +87,19 @@ VERBS = (
     Subcommand(
         "doctor", "serve:doctor", "Show versions, threads, CPU features and optional parts."
     ),
+    Subcommand("completion", "shell:completion", "Print completions for bash, zsh or fish."),
+    Subcommand("manual", "shell:manual", "Print the man page."),
 )
 
+FIRST = """Heedful: a laboratory of attention.
+
+  heed serve        open the page: attention you can drag, claims as you type
+  heed check        judge every claim of the course sheets (half a minute)
+  heed lab          run everything and write a report (about 10 minutes)
+  heed attend --n 4 --query 6 6 0 0        one query over four keys
+
+heed --help lists all commands; every command has --help with examples.
+"""
 EPILOGUE = """Examples:
   heed lab
   heed attend --keys orthonormal --n 4 --query 6 6 0 0
@@ -126,8 +137,11 @@ def main(arguments: Sequence[str]) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
-        result: Any = build_app(called=arguments[0] if arguments else "")(
-            arguments or ["--help"], exit_on_error=False, print_error=False, help_on_error=False
+        if not arguments:
+            print(FIRST, end="", flush=True)
+            return 0
+        result: Any = build_app(called=arguments[0])(
+            arguments, exit_on_error=False, print_error=False, help_on_error=False
         )
         sys.stdout.flush()
     except CycloptsError as error:

@@ -1,0 +1,63 @@
+"""Completion in a real shell, and the man page by a real formatter."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import heedful
+from heedful.cli.main import VERBS
+
+ROOT = Path(__file__).parents[2]
+COMPLETE = """
+source {script}
+COMP_WORDS=({words}); COMP_CWORD={place}; COMPREPLY=()
+_heed heed "${{COMP_WORDS[{place}]}}"
+printf '%s ' "${{COMPREPLY[@]}}"
+"""
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+def test_bash_completes_verbs_parts_and_options(heed, tmp_path: Path) -> None:
+    script = tmp_path / "heed.bash"
+    script.write_text(heed("completion", "bash").out, "utf-8")
+
+    def completed(*words: str) -> list[str]:
+        asked = COMPLETE.format(
+            script=script, words=" ".join(f"'{word}'" for word in words), place=len(words) - 1
+        )
+        done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    assert completed("heed", "att") == ["attend"]
+    assert set(completed("heed", "design", "")) >= {"copy", "average", "weights", "heads", "kqv"}
+    assert "--beta" in completed("heed", "noise", "--be")
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_learn_every_verb(heed, shell: str) -> None:
+    script = heed("completion", shell).out
+    assert [verb.name for verb in VERBS if verb.name not in script] == []
+
+
+def test_the_man_page_is_well_formed_and_lists_every_verb(heed, tmp_path: Path) -> None:
+    page = heed("manual").out
+    assert [verb.name for verb in VERBS if f".B {verb.name}\n" not in page] == []
+    if shutil.which("groff"):
+        done = subprocess.run(
+            ["groff", "-man", "-Tutf8", "-ww"], input=page, capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+        assert not done.stderr
+        assert "ended by a signal" in done.stdout
+
+
+def test_the_citation_names_this_version() -> None:
+    text = (ROOT / "CITATION.cff").read_text("utf-8")
+    found = re.search(r"^version: (.*)$", text, re.MULTILINE)
+    assert found is not None
+    assert found[1] == heedful.__version__
