@@ -98,6 +98,9 @@ TRUE: list[tuple[str, dict[str, Any]]] = [
     ("norm(x) > 0 implies norm(rmsnorm(x)) = sqrt(d)", VECTOR),
     ("s + t < 600 for all s, t < T", {"where": {"T": 300}}),
     ("norm(x) = 1", {"where": {"d": [2, 3, 5], "x": "unit vector d"}}),
+    ("alpha_a < 1", FREE),
+    ("max(softmax(x)) < 1", VECTOR),
+    ("entropy(alpha) > 0", FREE),
     ("r^-2 (r u_b) (r u_b)^T (r u_d + r u_b) = r u_b",
      {"where": {"u": "orthonormal 4 x 4", "r": "[0.5, 100]"}}),
 ]  # fmt: skip
@@ -146,6 +149,7 @@ def test_a_strict_bound_that_is_touched_at_a_point_without_a_name_is_not_support
 
 
 def test_a_power_that_algebra_cannot_hold_is_no_crash() -> None:
+    assert judged("norm(c) < max(norm(v_i), i)", **SPREAD).verdict == "refuted"
     verdict = judged("exp(-1) (4 * alpha_a) > exp(-1) (1)", keys="orthonormal", query="r k_a",
                      where={"n": 4, "r": "[0, 3]"})  # fmt: skip
     assert verdict.verdict == "refuted"

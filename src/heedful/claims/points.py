@@ -51,6 +51,8 @@ MOST_BASES, MOST_ENTRIES, MOST_CANDIDATES = 3, 4, 24
 DENOMINATORS = (1, 10, 100, 1000, 10**4, 10**6)
 REFINEMENTS, BETWEEN = 20, 48
 """How often a bracket round a maximum is narrowed, and into how many parts it is cut each time."""
+MODERATE = (1e-3, 100.0)
+"""Entries of a case in which two sides that agree are taken to be equal, until told otherwise."""
 EQUAL = "both sides agree to a thousand digits: if they are equal, it fails there"
 TOUCH = "or a little beside it both sides come together: if they meet, it fails there"
 TOUCHING = 1e-5
@@ -111,7 +113,13 @@ def _failing(compiled: CompiledClaim, case: Case) -> FailingPoint | None:
 
 
 def _failing_if_equal(compiled: CompiledClaim, case: Case) -> FailingPoint | None:
-    """Return a case in which two sides meet as far as balls can tell, and then the claim fails."""
+    """Return a case in which two sides meet as far as balls can tell, and then the claim fails.
+
+    Very large or small entries say nothing: 1 − exp(−1e9) and 1 agree to a thousand digits too.
+    """
+    entries = [*case.scalars.values(), *(x for array in case.arrays.values() for x in array.flat)]
+    if any(entry and not MODERATE[0] <= abs(entry) <= MODERATE[1] for entry in entries):
+        return None
     for written, _ in _comparisons(compiled.statement):
         met = _replaced(compiled.statement, written, _met(written))
         if exact_answer(compiled, case, met) is False:
