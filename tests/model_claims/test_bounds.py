@@ -1,17 +1,17 @@
-"""What is said of deeper layers holds for every text that can be tried."""
+"""Operations on boxes hold all points (bounds of whole models: `test_first_layer`)."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from enumerated import every_text, small_model, traced
+from enumerated import small_model
 from numpy.typing import NDArray
 
 from heedful.errors import InputError
 from heedful.model import Decoder, preset
 from heedful.model_claims.bounds import TextBounds
-from heedful.model_claims.first_layer import NAMED, FirstLayer, KeyPlaces, extremes
+from heedful.model_claims.first_layer import NAMED, FirstLayer, extremes
 from heedful.model_claims.intervals import (
     Box,
     activated,
@@ -20,50 +20,6 @@ from heedful.model_claims.intervals import (
     unit_mean_square,
     weighted_mean,
 )
-
-QUESTIONS = {**NAMED, "previous and first": KeyPlaces(back=(1,), absolute=(0,), since=2)}
-
-
-def violations(decoder: Decoder, length: int, begin: int | None = None) -> int:
-    """Return how many numbers of how many texts lie outside their bounds."""
-    texts = every_text(decoder.config.vocabulary, length, begin)
-    trace, bounds = traced(decoder, texts), TextBounds(decoder, length, begin=begin)
-    count = 0
-    for t in range(length):
-        row = {int(number): place for place, number in enumerate(bounds.ids[t])}
-        rows = [row[int(number)] for number in texts[:, t]]
-        for layer, seen in enumerate(trace.layers):
-            count += _outside(bounds.streams[layer + 1][t][rows], seen.after[:, t])
-            for head in range(decoder.config.attention.heads):
-                for places in QUESTIONS.values():
-                    chosen = places.of(t)
-                    if chosen is not None:
-                        total = seen.weights[:, head, t, list(chosen)].sum(-1)
-                        count += _outside(bounds.weights(layer, head, t, chosen)[rows], total)
-        count += _outside(bounds.logits(t)[rows], trace.logits[:, t])
-    return count
-
-
-def _outside(box: Box, seen: torch.Tensor) -> int:
-    numbers, room = seen.numpy(), 1e-12
-    room = room * (1 + np.abs(numbers))  # the decoder's own rounding
-    return int(((numbers < box.low - room) | (numbers > box.high + room)).sum())
-
-
-@pytest.mark.parametrize("seed", range(14))
-def test_bounds_of_every_layer_hold_for_all_texts(seed: int) -> None:
-    assert violations(small_model(seed, vocabulary=5, length=4), 4) == 0
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_bounds_hold_for_texts_that_begin_with_a_mark(seed: int) -> None:
-    assert violations(small_model(seed, vocabulary=5, length=4), 4, begin=3) == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(50))
-def test_bounds_of_every_layer_hold_for_all_texts_of_five_tokens(seed: int) -> None:
-    assert violations(small_model(100 + seed, vocabulary=6), 5) == 0
 
 
 @pytest.mark.parametrize("seed", range(7))

@@ -191,8 +191,7 @@ def _encoded(checkpoint: Checkpoint, prompts: tuple[str, ...]) -> tuple[Tokenize
             expected="text is turned into ids by the model's own tokenizer",
             hint="put its tokenizer.json into the folder, or give --tokenizer for llama2.c",
         )
-    begin = [] if tokenizer.begin is None else [tokenizer.begin]
-    rows = [begin + tokenizer.encode(prompt) for prompt in prompts]
+    rows = [tokenizer.encode_opened(prompt) for prompt in prompts]
     for number, row in enumerate(rows):
         where = "prompt" if len(rows) == 1 else f"prompt {number + 1}"
         if not row:

@@ -154,14 +154,14 @@ def lens(
     import torch
 
     from heedful.model import load
-    from heedful.studies.causal import direct_attribution, logit_lens, prompt_ids
+    from heedful.studies.causal import direct_attribution, logit_lens
     from heedful.views.causal import lens_blocks
 
     opened = load(model)
     decoder, tokenizer = opened.decoder.eval(), opened.tokenizer
     if tokenizer is None:
         raise InputError("model", "has no tokenizer", hint="use one with tokenizer.json beside it")
-    row = torch.tensor([prompt_ids(tokenizer, text)])
+    row = torch.tensor([tokenizer.encode_opened(text)])
     record = logit_lens(decoder, row)
     wanted = record.likeliest[-1][-1] if token is None else _one_id(tokenizer, token, "--token")
     other = None if against is None else _one_id(tokenizer, against, "--against")

@@ -14,7 +14,7 @@ together, so they widen with each layer, and a statement may stay undecided that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,9 +62,11 @@ class TextBounds:
         allowed: Sequence[int] | None = None,
         begin: int | None = None,
         tokens: Sequence[int] | None = None,
+        out_of_time: Callable[[], bool] = lambda: False,
     ) -> None:
         config = decoder.config
         self.decoder, self.config, self.length = decoder, config, length
+        self.out_of_time = out_of_time
         layers = config.layers if layers is None else layers
         free = np.array(range(config.vocabulary) if allowed is None else sorted(set(allowed)))
         self._check(length, 1 if tokens is not None else len(free), layers)
@@ -167,6 +169,15 @@ class TextBounds:
         size = np.maximum(np.abs(stream.low), np.abs(stream.high)) @ loose.T * (1 + 1e-12)
         return Box(result.low - size, result.high + size)
 
+    def _check_time(self) -> None:
+        """Stop where the time is over: boxes of many tokens and places take long to build."""
+        if self.out_of_time():
+            raise InputError(
+                "texts",
+                f"of up to {self.length} tokens take longer to bound than there was time",
+                expected="shorter texts, or more seconds",
+            )
+
     def _through(self, layer: int) -> list[Box]:
         block: Any = self.decoder.blocks[layer]
         pre, kind = self.config.norm.placement == "pre", self.config.norm.kind
@@ -202,6 +213,7 @@ class TextBounds:
         number = config.attention.heads + head * config.kv_heads // config.attention.heads
         before, own = [], None
         for p in range(t + 1):
+            self._check_time()
             keys = self._vectors(layer, number, p, attention.key_norm)
             turned = rotations.rotate_box(queries, t - p)
             box = _products(turned, keys, paired=p == t)

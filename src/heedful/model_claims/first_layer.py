@@ -55,6 +55,8 @@ COLUMNS = 4096
 """Keys whose bounds are worked out together: with a block of queries they stay in the cache."""
 SINGLE_ERROR = 2.0**-22
 """Rounding of one float32 operation, with a factor 4 to spare."""
+PRUNED_FROM = 4096
+"""Tokens from which it pays to bound queries for many distances at once, and to skip most."""
 WANTED = 32
 """Queries that each question may send to a closer look in one round."""
 CERTAIN = 1e300
@@ -165,6 +167,7 @@ class FirstLayer:
         self._table = position_table(decoder)
         self._by_place: dict[int, _Vectors] = {}
         self._ranges: dict[tuple[int, int], tuple[Floats, Floats]] = {}
+        self._bounded: dict[tuple[int, int], tuple[Floats, Floats]] = {}
         self._scale = 1.0 / math.sqrt(config.head_width)
 
     @property
@@ -253,6 +256,27 @@ class FirstLayer:
         if not columns:
             return np.zeros((len(rows), 0)), np.zeros((len(rows), 0))
         low, high = (np.stack(ends, axis=1) for ends in zip(*columns, strict=True))
+        return low, high
+
+    def ranges_of(self, rows: np.ndarray, t: int) -> tuple[Floats, Floats]:
+        """Return the same for some queries, without keeping it."""
+        found = [self.range_of_scores(rows, t, p) for p in range(t)]
+        low, high = (np.stack(ends, axis=1) for ends in zip(*found, strict=True))
+        return low, high
+
+    def bounded_ranges(self, t: int) -> tuple[Floats, Floats]:
+        """Return bounds of `ranges`, worked out for many distances at once."""
+        columns: list[tuple[Floats, Floats]] = []
+        for group in _groups(self.config.context):
+            if len(columns) >= t:
+                break
+            if group not in self._bounded:
+                blocks = np.array_split(np.arange(len(self.ids)), -(-len(self.ids) // BLOCK))
+                parts = [self.distance_bounds(block, *group) for block in blocks]
+                low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+                self._bounded[group] = low, high
+            columns += [self._bounded[group]] * (group[1] - group[0] + 1)
+        low, high = (np.stack(ends, axis=1) for ends in zip(*columns[:t][::-1], strict=True))
         return low, high
 
     def extreme_token(self, row: int, t: int, p: int, *, lowest: bool) -> int:
@@ -683,17 +707,59 @@ def least_combination(layer: FirstLayer, t: int, coefficients: Sequence[float]) 
     Σ c_p x_p / Σ x_p is least where x_p is at its upper end for the smallest coefficients and at
     its lower end for the others: the best cut in the order of the coefficients is the answer.
     """
-    rows = layer.queries_at(t)
-    low, high = layer.ranges(t)
-    own = layer.own_scores(rows, t)
     c = np.asarray(coefficients, dtype=np.float64)
     order = np.argsort(c[:t], kind="stable")
+    rows = layer.queries_at(t)
+    blocks, bound = [rows], np.full(len(rows), -math.inf)
+    pruned = len(rows) > PRUNED_FROM and layer.relative and layer.rotated > 0
+    if pruned:
+        values, errors = _cuts(layer, t, c, order, (rows, *layer.bounded_ranges(t)))
+        bound = (values - 2 * errors).min(1)
+        blocks = np.array_split(np.argsort(bound), -(-len(rows) // BLOCK))
+    best: tuple[float, float, int, int] | None = None  # value, error, row, cut
+    least = math.inf
+    for block in blocks:
+        # Queries whose bound is not below the best so far cannot give less.
+        chosen = block if best is None else block[bound[block] < best[0]]
+        if not len(chosen):
+            break
+        ranges = layer.ranges_of(chosen, t) if pruned else layer.ranges(t)
+        values, errors = _cuts(layer, t, c, order, (chosen, *ranges))
+        number, cut = np.unravel_index(int(np.argmin(values)), values.shape)
+        least = min(least, float((values - errors).min()))
+        if best is None or values[number, cut] < best[0]:
+            value, slack = float(values[number, cut]), float(errors[number, cut])
+            best = (value, slack, int(chosen[number]), int(cut))
+    assert best is not None
+    value, slack, row, cut = best
+    upper = set(order[:cut].tolist())
+    tokens = [layer.extreme_token(row, t, p, lowest=p not in upper) for p in range(t)]
+    return LeastCombination(
+        value=value,
+        low=least,
+        high=value + slack,
+        tokens=(*tokens, layer.id_of(row)),
+    )
+
+
+def _cuts(
+    layer: FirstLayer,
+    t: int,
+    c: Floats,
+    order: np.ndarray,
+    ranges: tuple[np.ndarray, Floats, Floats],
+) -> tuple[Floats, Floats]:
+    """Return Σ c α for every query and cut (upper ends before it, lower after), and its error.
+
+    `ranges` are queries, and the least and greatest score of each, a column a place before t.
+    """
+    rows, low, high = ranges
+    own = layer.own_scores(rows, t)
     top = np.maximum(high.max(1), own) if t else own
     large, small = np.exp(high[:, order] - top[:, None]), np.exp(low[:, order] - top[:, None])
     self_mass, ranked = np.exp(own - top), c[:t][order]
 
     def cut(weights: Floats) -> Floats:
-        """Return Σ w x for every cut: upper ends before it, lower ends after it."""
         zero = np.zeros((len(rows), 1))
         before = np.concatenate([zero, np.cumsum(large * weights, 1)], 1)
         after = np.concatenate([np.cumsum((small * weights)[:, ::-1], 1)[:, ::-1], zero], 1)
@@ -705,17 +771,7 @@ def least_combination(layer: FirstLayer, t: int, coefficients: Sequence[float]) 
     sizes = (cut(np.abs(ranked)) + (abs(c[t]) * self_mass)[:, None]) / mass
     spread = np.abs(np.concatenate([high, low, own[:, None]], 1)).max(1)
     error = 2 * layer.error(rows, t + 1) + 4 * UNIT * (1 + spread) + 2 * product_error(t + 80)
-    errors = 1.1 * error[:, None] * sizes + 1e-300
-    row, place = np.unravel_index(int(np.argmin(values)), values.shape)
-    value, slack = float(values[row, place]), float(errors[row, place])
-    upper = set(order[:place].tolist())
-    tokens = [layer.extreme_token(int(rows[row]), t, p, lowest=p not in upper) for p in range(t)]
-    return LeastCombination(
-        value=value,
-        low=float((values - errors).min()),
-        high=value + slack,
-        tokens=(*tokens, layer.id_of(int(rows[row]))),
-    )
+    return values, 1.1 * error[:, None] * sizes + 1e-300
 
 
 def weight_of(log_odds: float) -> float:

@@ -17,7 +17,16 @@ import torch
 from torch import Tensor
 
 from heedful import __version__
-from heedful.claims.language.tree import Compare, Expression, Logic, Unary, names_in
+from heedful.claims.language.tree import (
+    Compare,
+    Expression,
+    ForAll,
+    Logic,
+    Unary,
+    bound_names,
+    names_in,
+    walk,
+)
 from heedful.claims.sheet.claim import Claim, field_error
 from heedful.claims.sheet.formulas import ParsedFormula, read_claim
 from heedful.claims.sheet.texts import Texts, read_texts, split_texts
@@ -44,6 +53,8 @@ DEFAULT_SECONDS = 60.0
 ROUNDING = 1e-9
 """A text breaks a statement if it fails by more than this in float64: the decoder's own rounding
 errors are far smaller."""
+ATTACK_SHARE = 0.3
+"""Of the time of a claim, what is left for the search of a breaking text."""
 MEANINGLESS = ("keys", "query", "heads", "sequence", "matrices", "covariance", "positions", "let")
 """Fields of other claims that say nothing about a model."""
 _THEOREM = "first-layer theorem"
@@ -207,16 +218,22 @@ class _ModelJudge:
     # ---- for every text ----
 
     def _for_every_text(self, tree: Expression, texts: Texts) -> Decision:
-        prover = Prover(self.model.decoder, texts.length, begin=self.model.begin)
+        proof_ends = self.deadline - ATTACK_SHARE * max(self.deadline - time.perf_counter(), 0.0)
+        prover = Prover(
+            self.model.decoder,
+            texts.length,
+            begin=self.model.begin,
+            out_of_time=lambda: time.perf_counter() > proof_ends,
+        )
         wanted = self._instances(tree, texts)
         if not wanted:
             statement = f"No text of up to {texts.length} tokens has the places it speaks of."
             return "proved", Evidence(method="no such case", statement=statement), None
         open_ones: list[Instance] = []
         boxes = False
-        for one in wanted:
-            if time.perf_counter() > self.deadline:
-                open_ones.append(one)
+        for number, one in enumerate(wanted):
+            if time.perf_counter() > proof_ends:
+                open_ones += wanted[number:]
                 break
             try:
                 truth, tokens, boxed = self._for_all(one, prover)
@@ -246,8 +263,13 @@ class _ModelJudge:
         return sorted(found, key=lambda one: _last_place(one, self.meaning))
 
     def _counts(self, tree: Expression) -> bool:
-        """Tell whether a formula depends on the number of tokens."""
-        return bool(names_in(tree) & {"n", "T", "loss"})
+        """Tell whether a formula may depend on the number of tokens: sums run over all of them."""
+        if names_in(tree) & {"n", "T", "loss"}:
+            return True
+        outer = tree
+        while isinstance(outer, ForAll):
+            outer = outer.body
+        return any(bool(bound_names(node)) or isinstance(node, ForAll) for node in walk(outer))
 
     def _for_all(
         self, one: Instance, prover: Prover
@@ -332,10 +354,13 @@ class _ModelJudge:
             return None
         sure = True
         for form, strict in forms:
-            bounded = prover.least(form)
-            if bounded.high < 0:
+            low = prover.least(form).low
+            if low > 0 or (low >= 0 and not strict):
+                continue
+            greatest = prover.greatest(form)
+            if greatest < 0 or (greatest <= 0 and strict):
                 return False
-            sure = sure and (bounded.low > 0 or (bounded.low >= 0 and not strict))
+            sure = False
         return True if sure else None
 
     # ---- breaking texts ----
@@ -500,7 +525,13 @@ class _ModelJudge:
                 continue
             tokens = self.model.encode(texts.text) if texts.kind == "one" else None
             length = texts.length if tokens is None else len(tokens)
-            prover = Prover(self.model.decoder, length, begin=self.model.begin, tokens=tokens)
+            prover = Prover(
+                self.model.decoder,
+                length,
+                begin=self.model.begin,
+                tokens=tokens,
+                out_of_time=lambda: time.perf_counter() > self.deadline,
+            )
             wanted = (
                 self._instances(tree, texts)
                 if tokens is None
@@ -531,7 +562,8 @@ class _ModelJudge:
             )
         rest = type(form)({a: c for a, c in form.terms.items() if a != unknown}, form.constant)
         bounded = prover.least(rest.scaled(1 / abs(slope)))
-        high = bounded.high if bounded.attained is None else bounded.attained
+        high = prover.greatest(rest.scaled(1 / abs(slope)))
+        high = high if bounded.attained is None else min(high, bounded.attained)
         ends = (bounded.low, high, bounded.tokens)
         return ends if upper else (-high, -bounded.low, bounded.tokens)
 

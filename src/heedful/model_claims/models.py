@@ -31,8 +31,7 @@ class NamedModel(NamedTuple):
             raise InputError(
                 self.name, "has no tokenizer", expected="a model that brings one, to read texts"
             )
-        opening = [] if self.begin is None else [self.begin]
-        return opening + self.tokenizer.encode(text)
+        return self.tokenizer.encode_opened(text)
 
 
 @lru_cache(maxsize=4)

@@ -7,7 +7,7 @@ it; elsewhere, and for everything but weights, boxes give a bound that holds but
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -25,8 +25,6 @@ class Bounded(NamedTuple):
 
     low: float
     """No text gives less."""
-    high: float
-    """No text gives more (or, with a witness for the least value, that witness gives no more)."""
     tokens: tuple[int, ...] | None = None
     """A text that attains `low`, up to rounding; None where only the bound is known."""
     attained: float | None = None
@@ -43,27 +41,44 @@ class Prover:
         *,
         begin: int | None = None,
         tokens: Sequence[int] | None = None,
+        out_of_time: Callable[[], bool] = lambda: False,
     ) -> None:
         self.decoder, self.length, self.begin, self.tokens = decoder, length, begin, tokens
+        self.out_of_time = out_of_time
+        self._known: dict[object, Bounded] = {}
         self._heads: dict[int, FirstLayer] = {}
         self._bounds: dict[int, TextBounds] = {}
 
     def least(self, form: LinearForm) -> Bounded:
         """Return what the form is at least."""
+        key = (frozenset(form.terms.items()), form.constant)
+        if key not in self._known:
+            self._known[key] = self._least(form)
+        return self._known[key]
+
+    def _least(self, form: LinearForm) -> Bounded:
         groups: dict[tuple[object, ...], dict[Atom, Fraction]] = {}
         for atom, c in form.terms.items():
             key: tuple[object, ...] = (atom.letter, *atom.arguments, *atom.places[:1])
             if atom.letter == "logit":
                 key = ("logit", atom.places[0])
             groups.setdefault(key, {})[atom] = c
-        parts = [self._group(terms) for terms in groups.values()]
-        constant = _ends(form.constant)
+        total = form.constant
+        for key, terms in groups.items():
+            shared = _shared_by_all_places(terms)
+            total += shared  # weights add up to 1
+            groups[key] = {atom: c - shared for atom, c in terms.items() if c != shared}
+        parts = [self._group(terms) for terms in groups.values() if terms]
+        constant = _ends(total)
         low = _sum_down([constant[0], *(part.low for part in parts)])
-        high = -_sum_down([-constant[1], *(-part.high for part in parts)])
         if len(parts) == 1 and parts[0].attained is not None:
             attained = -_sum_down([-constant[1], -parts[0].attained])
-            return Bounded(low, high, parts[0].tokens, attained)
-        return Bounded(low, high)
+            return Bounded(low, parts[0].tokens, attained)
+        return Bounded(low)
+
+    def greatest(self, form: LinearForm) -> float:
+        """Return a number that the form is never above."""
+        return -self.least(form.scaled(Fraction(-1))).low
 
     def _group(self, terms: dict[Atom, Fraction]) -> Bounded:
         atom = next(iter(terms))
@@ -77,7 +92,7 @@ class Prover:
         products = (
             (Box(np.array(low), np.array(high)) * box) if low != high else box.times(np.array(low))
         )
-        return Bounded(float(products.low.min()), float(products.high.max()))
+        return Bounded(float(products.low.min()))
 
     def _weights(self, terms: dict[Atom, Fraction]) -> Bounded:
         atom = next(iter(terms))
@@ -90,15 +105,14 @@ class Prover:
         loose = 0.0 if _are_floats(exact) else float(np.abs(c).max()) * 2.0**-52
         if layer == 1 and self.tokens is None:
             found = least_combination(self._head(head - 1), t, c.tolist())
-            high = -least_combination(self._head(head - 1), t, (-c).tolist()).low
-            return Bounded(found.low - loose, high + loose, found.tokens, found.high + loose)
+            return Bounded(found.low - loose, found.tokens, found.high + loose)
         bounds = self._boxes(layer - 1)
         chosen = np.flatnonzero(c)
         if len(set(c[chosen])) == 1:  # a sum of weights keeps its digits near 0
             box = bounds.weights(layer - 1, head - 1, t, list(chosen)).times(np.array(c[chosen[0]]))
         else:
             box = bounds.combination(layer - 1, head - 1, t, c)
-        return Bounded(float(box.low.min()) - loose, float(box.high.max()) + loose)
+        return Bounded(float(box.low.min()) - loose)
 
     def _logits(self, terms: dict[Atom, Fraction]) -> Bounded:
         t = next(iter(terms)).places[0] - 1
@@ -108,12 +122,11 @@ class Prover:
             rows[number, atom.arguments[0]] = float(c)
         if _are_floats(terms.values()):
             box = bounds.logits(t, rows.sum(0, keepdims=True))
-            return Bounded(float(box.low.min()), float(box.high.max()))
+            return Bounded(float(box.low.min()))
         box = bounds.logits(t, rows)
         loose = 2.0**-52 * np.maximum(np.abs(box.low), np.abs(box.high))
-        low, high = (box.low - loose).sum(1), (box.high + loose).sum(1)
         room = 2.0**-50 * len(terms) * (np.abs(box.low) + np.abs(box.high)).sum(1)
-        return Bounded(float((low - room).min()), float((high + room).max()))
+        return Bounded(float(((box.low - loose).sum(1) - room).min()))
 
     def _single(self, atom: Atom) -> Box:
         layers = self.decoder.config.layers
@@ -164,9 +177,22 @@ class Prover:
         if known:
             return self._bounds[min(known)]
         self._bounds[layers] = TextBounds(
-            self.decoder, self.length, layers=layers, begin=self.begin, tokens=self.tokens
+            self.decoder,
+            self.length,
+            layers=layers,
+            begin=self.begin,
+            tokens=self.tokens,
+            out_of_time=self.out_of_time,
         )
         return self._bounds[layers]
+
+
+def _shared_by_all_places(terms: dict[Atom, Fraction]) -> Fraction:
+    """Return the least coefficient of the weights of a query, if they all occur; otherwise 0."""
+    atom = next(iter(terms))
+    if atom.letter != "alpha" or len(terms) < atom.places[0]:
+        return Fraction(0)
+    return min(terms.values())
 
 
 def _lengths(vectors: Box) -> Box:

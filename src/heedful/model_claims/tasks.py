@@ -118,7 +118,7 @@ class AccuracyReport(Record):
 
 
 def train_task(
-    task: SmallTask, *, steps: int = 3_000, seed: int = 0, rate: float = 0.01
+    task: SmallTask, *, steps: int = 3_000, seed: int = 0, rate: float = 0.01, batch: int = BATCH
 ) -> Decoder:
     """Train a model for a task, on inputs drawn at random (or, of sums, on all of them)."""
     decoder = Decoder(task.config(), seed=seed)
@@ -133,7 +133,7 @@ def train_task(
     optimiser = torch.optim.AdamW(chosen, lr=rate, weight_decay=decay, betas=(0.9, 0.98))
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     for _ in range(steps):
-        inputs = torch.randint(task.numbers, (BATCH, task.count), generator=noise)
+        inputs = torch.randint(task.numbers, (batch, task.count), generator=noise)
         if task.kind == "largest":  # near ties are what is hard
             near = inputs[:, :1] - torch.randint(3, inputs.shape, generator=noise)
             half = torch.rand(inputs.shape, generator=noise) < 0.3

@@ -129,12 +129,6 @@ class InterventionReport(Record):
     """After the prompt, if one was given."""
 
 
-def prompt_ids(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Return the ids of a text as the model reads it: after the mark of a beginning, if any."""
-    ids = tokenizer.encode(text)
-    return ids if tokenizer.begin is None else [tokenizer.begin, *ids]
-
-
 @torch.no_grad()
 def compare_predictions(
     decoder: Decoder,
@@ -145,7 +139,7 @@ def compare_predictions(
     top: int = 5,
 ) -> Prediction:
     """Return the likeliest next tokens after a prompt, with and without interventions."""
-    tokens = torch.tensor([prompt_ids(tokenizer, prompt)])
+    tokens = torch.tensor([tokenizer.encode_opened(prompt)])
     plain = decoder(tokens)[0, -1].double().softmax(-1)
     with decoder.intervene(*interventions, strict=False):
         changed = decoder(tokens)[0, -1].double().softmax(-1)

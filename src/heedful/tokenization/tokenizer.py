@@ -60,6 +60,10 @@ class Tokenizer:
         except Exception as error:
             raise self._not_encodable([text], error) from None
 
+    def encode_opened(self, text: str) -> list[int]:
+        """Return the ids of a text as a model reads it: behind the opening mark, if any."""
+        return [*([] if self.begin is None else [self.begin]), *self.encode(text)]
+
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of many texts, worked out in parallel."""
         try:

@@ -227,8 +227,7 @@ def sentence(shelves: Shelves, model: str, text: str, target: Sequence[int], mos
         # The last token of a translation is written, never read: a full context has one more.
         ids = [*prompt, *target][: max(loaded.decoder.config.context, len(prompt))]
     else:
-        opening = [] if tokenizer.begin is None else [tokenizer.begin]
-        ids = [*opening, *tokenizer.encode(text)]
+        ids = tokenizer.encode_opened(text)
     most = min(most, loaded.decoder.config.context)
     if not 1 <= len(ids) <= most:
         raise InputError(
