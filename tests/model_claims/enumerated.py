@@ -120,7 +120,7 @@ def every_text(vocabulary: int, length: int, begin: int | None = None) -> torch.
     """Return all rows of this many tokens; with `begin`, those that begin with it."""
     free = length if begin is None else length - 1
     rows = torch.tensor(list(itertools.product(range(vocabulary), repeat=free)), dtype=torch.long)
-    rows = rows.view(-1, free)
+    rows = rows.view(vocabulary**free, free)
     if begin is None:
         return rows
     return torch.cat([torch.full((len(rows), 1), begin), rows], dim=1)

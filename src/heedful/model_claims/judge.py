@@ -8,8 +8,10 @@ is attacked, and a text that breaks it refutes. What neither proves nor breaks i
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -33,7 +35,7 @@ from heedful.claims.sheet.texts import Texts, read_texts, split_texts
 from heedful.claims.verdict import Answer, Counterexample, Decision, Evidence, Verdict, Word
 from heedful.errors import InputError
 from heedful.model.trace import Trace
-from heedful.model_claims.attack import Attacker
+from heedful.model_claims.attack import Attacker, Margin
 from heedful.model_claims.corpus import decide_on_corpus, measured_on_corpus
 from heedful.model_claims.first_layer import as_text
 from heedful.model_claims.models import NamedModel, open_model
@@ -41,6 +43,7 @@ from heedful.model_claims.prover import Prover
 from heedful.model_claims.statements import (
     Atom,
     Instance,
+    LinearForm,
     Meaning,
     NoSuchPlaceError,
     TextEvaluator,
@@ -241,12 +244,13 @@ class _ModelJudge:
                 truth, tokens, boxed = None, None, True
             boxes = boxes or boxed
             if truth is False and tokens is not None:
-                # Where the formula knows n, the text must have that many tokens.
-                filled = list(tokens) + [tokens[-1]] * (one.length - len(tokens)) * self._counts(
-                    tree
-                )
-                shortest = not open_ones and not self._counts(tree)
-                return self._refuted(one, filled, _THEOREM, len(wanted), shortest=shortest)
+                counts = self._counts(tree)
+                filled = list(tokens)
+                if counts:  # the text must have as many tokens as the formula says
+                    filled += [tokens[-1]] * (one.length - len(tokens))
+                method = "interval arithmetic" if boxed else _THEOREM
+                shortest = not open_ones and not counts
+                return self._refuted(one, filled, method, len(wanted), shortest=shortest)
             if truth is not True:
                 open_ones.append(one)
         if not open_ones:
@@ -284,9 +288,16 @@ class _ModelJudge:
                     continue
                 if exact and bounded.attained is not None and bounded.attained < 0:
                     return False, bounded.tokens, False
+                greatest = prover.greatest(form)
+                if greatest < 0 or (greatest <= 0 and strict):  # it fails in every text
+                    return False, self._any_text(_last_place(one, self.meaning)), not exact
                 return None, None, not exact
             return True, None, not self._first_layer_only(one)
         return self._enclosed(one, prover), None, True
+
+    def _any_text(self, length: int) -> tuple[int, ...]:
+        opening = () if self.model.begin is None else (self.model.begin,)
+        return (*opening, *[0] * length)[:length]
 
     def _forms(self, one: Instance) -> list[tuple[Any, bool]]:
         """Return the linear forms that must not be negative, and whether 0 is too little."""
@@ -377,16 +388,12 @@ class _ModelJudge:
             return by_length.get(length, []) if len(lengths) > 1 else by_length[deepest]
 
         def margin(trace: Trace, rows: Tensor) -> Tensor:
-            return self._margin_of_all(known(rows.shape[1]), trace, rows)
+            evaluator = TextEvaluator(self.meaning, TextValues(trace, rows))
+            here = known(rows.shape[1])
+            return _least_of_all(evaluator, here, rows, [1.0] * len(here))
 
         attempts = lengths if len(lengths) > 1 else _some_lengths(open_ones, self.meaning, deepest)
-        attacker = Attacker(
-            self.model.decoder,
-            margin,
-            begin=self.model.begin,
-            seed=self.claim.seed,
-            out_of_time=lambda: time.perf_counter() > self.deadline,
-        )
+        attacker = self._attacker(margin)
         found = attacker.search(attempts, below=-ROUNDING)
         tried, least = found.tried, found.margin
         if least < -ROUNDING:
@@ -407,20 +414,17 @@ class _ModelJudge:
         )
         return "undecided", self._searched("search guided by gradients", statement, tried), None
 
+    def _attacker(self, margin: Margin) -> Attacker:
+        return Attacker(
+            self.model.decoder,
+            margin,
+            begin=self.model.begin,
+            seed=self.claim.seed,
+            out_of_time=lambda: time.perf_counter() > self.deadline,
+        )
+
     def _searched(self, method: str, statement: str, tried: int) -> Evidence:
         return Evidence(method=method, statement=statement, draws=tried, seed=self.claim.seed)
-
-    def _margin_of_all(self, known: list[Instance], trace: Trace, rows: Tensor) -> Tensor:
-        evaluator = TextEvaluator(self.meaning, TextValues(trace, rows))
-        margins = []
-        for one in known:
-            try:
-                margins.append(evaluator.margin(one._replace(length=rows.shape[1])))
-            except NoSuchPlaceError:
-                continue
-        if not margins:
-            return torch.full((len(rows),), torch.inf, dtype=torch.float64)
-        return torch.stack(margins).amin(0)
 
     def _margins(self, one: Instance, rows: Tensor) -> Tensor:
         with torch.no_grad():
@@ -460,7 +464,11 @@ class _ModelJudge:
         said = f"the tokens {tokens}" if text is None else f"the text {text!r}"
         statement = f"For {said} ({len(tokens)} tokens)" + (f" and {where}" if where else "")
         statement += f", the left side is {sides[0]:.6g} and the right side {sides[1]:.6g}"
-        statement += "" if margin < 0 else " (too near to tell apart in float64)"
+        strict = isinstance(one.statement, Compare) and one.statement.operator in ("<", ">")
+        if margin >= 0:
+            equal = strict and sides[0] == sides[1]
+            near = "which is not enough" if equal else "too near to tell apart in float64"
+            statement += f" ({near})"
         statement += (
             "."
             if produced is not False
@@ -515,35 +523,44 @@ class _ModelJudge:
     def find(self) -> tuple[Any, Evidence, Counterexample | None, Answer]:
         """Return the least or greatest number with which the claim holds."""
         asks = str(self.claim.find)
-        ends: list[tuple[float, float, tuple[int, ...] | None]] = []
+        limits: list[_Limit] = []
         for tree, texts in self.statements:
             if texts.kind == "corpus":
-                low, high = measured_on_corpus(
-                    tree, self.meaning, self.model, self.claim, texts, asks
-                )
-                ends.append((low, high, None))
+                ends = measured_on_corpus(tree, self.meaning, self.model, self.claim, texts, asks)
+                low, high = ends if asks.startswith("greatest") else (-ends[1], -ends[0])
+                limits.append(_Limit(low, high))
                 continue
             tokens = self.model.encode(texts.text) if texts.kind == "one" else None
             length = texts.length if tokens is None else len(tokens)
-            prover = Prover(
-                self.model.decoder,
-                length,
-                begin=self.model.begin,
-                tokens=tokens,
-                out_of_time=lambda: time.perf_counter() > self.deadline,
-            )
+            prover = self._prover(length, tokens)
             wanted = (
                 self._instances(tree, texts)
                 if tokens is None
                 else instances(tree, self.meaning, length)
             )
-            ends += [self._limit(one, prover, asks) for one in wanted]
-        return self._answer(asks, ends)
+            found = [(one, self._limit(one, prover, asks)) for one in wanted]
+            limits += [limit for _, limit in found]
+            # What only boxes bound may be narrowed by a text.
+            attained = min((limit.high for limit in limits if limit.tokens), default=math.inf)
+            wide = [one for one, limit in found if not limit.tokens and limit.low < attained]
+            if tokens is None and wide:
+                limits += self._found_by_search(wide, asks)
+        return self._answer(asks, limits)
 
-    def _limit(
-        self, one: Instance, prover: Prover, asks: str
-    ) -> tuple[float, float, tuple[int, ...] | None]:
-        """Return what one statement allows x at most (or at least), enclosed, with its text."""
+    def _prover(self, length: int, tokens: list[int] | None) -> Prover:
+        return Prover(
+            self.model.decoder,
+            length,
+            begin=self.model.begin,
+            tokens=tokens,
+            out_of_time=lambda: time.perf_counter() > self.deadline,
+        )
+
+    def _allowed(self, one: Instance, asks: str) -> tuple[LinearForm, Fraction]:
+        """Return the form of letters that x may not exceed, and the factor of x in the relation.
+
+        For the least x in f <= x it is −f, which −x may not exceed.
+        """
         unknown = Atom("open number", (), ())
         try:
             forms = self._forms(one)
@@ -554,32 +571,65 @@ class _ModelJudge:
             ) from None
         (form, _), *more = forms
         slope = form.terms.get(unknown)
-        upper = asks.startswith("greatest")
-        if more or slope is None or (slope < 0) != upper:
+        if more or slope is None or (slope < 0) != asks.startswith("greatest"):
             raise one.statement.error(
                 f"{asks} is not bounded by this relation",
                 expected="greatest x in … >= x, least x in … <= x",
             )
-        rest = type(form)({a: c for a, c in form.terms.items() if a != unknown}, form.constant)
-        bounded = prover.least(rest.scaled(1 / abs(slope)))
-        high = prover.greatest(rest.scaled(1 / abs(slope)))
-        high = high if bounded.attained is None else min(high, bounded.attained)
-        ends = (bounded.low, high, bounded.tokens)
-        return ends if upper else (-high, -bounded.low, bounded.tokens)
+        rest = LinearForm({a: c for a, c in form.terms.items() if a != unknown}, form.constant)
+        return rest.scaled(1 / abs(slope)), abs(slope)
+
+    def _limit(self, one: Instance, prover: Prover, asks: str) -> _Limit:
+        """Return what one statement allows x (or −x) at most, enclosed, with its text."""
+        form, _ = self._allowed(one, asks)
+        bounded = prover.least(form)
+        if bounded.attained is not None:
+            return _Limit(bounded.low, bounded.attained, bounded.tokens)
+        return _Limit(bounded.low, prover.greatest(form))
+
+    def _found_by_search(self, wide: list[Instance], asks: str) -> list[_Limit]:
+        """Return what a text found by exchanging tokens allows x: enclosed, so it is certain."""
+        at_zero = replace(
+            self.meaning,
+            symbols={**self.meaning.symbols, str(self.meaning.open_name): Fraction(0)},
+            open_name=None,
+        )
+        slopes = [float(self._allowed(one, asks)[1]) for one in wide]
+
+        def margin(trace: Trace, rows: Tensor) -> Tensor:
+            evaluator = TextEvaluator(at_zero, TextValues(trace, rows))
+            return _least_of_all(evaluator, wide, rows, slopes)
+
+        lengths = sorted({one.length for one in wide})
+        if len(lengths) == 1:
+            lengths = _some_lengths(wide, self.meaning, lengths[0])
+        found = self._attacker(margin).search(lengths, below=-math.inf)
+        tokens = list(found.tokens)
+        prover, limits = self._prover(len(tokens), tokens), []
+        for one in wide:
+            here = one._replace(length=len(tokens))
+            if one.length != len(tokens) and self._counts(one.statement):
+                continue
+            try:
+                form, _ = self._allowed(here, asks)
+            except NoSuchPlaceError:
+                continue
+            limits.append(_Limit(-math.inf, prover.greatest(form), tuple(tokens)))
+        return limits
 
     def _answer(
-        self, asks: str, ends: list[tuple[float, float, tuple[int, ...] | None]]
+        self, asks: str, limits: list[_Limit]
     ) -> tuple[Any, Evidence, Counterexample | None, Answer]:
-        upper = asks.startswith("greatest")
-        pick = min if upper else max
-        if not ends:
+        if not limits:
             raise InputError("find", "the claim speaks of no place that exists")
-        low, high = pick(end[0] for end in ends), pick(end[1] for end in ends)
-        edge = (lambda end: end[1]) if upper else (lambda end: -end[0])
-        witness = min(ends, key=edge)[2]
-        holds, fails = (low, high) if upper else (high, low)
+        best = min(limits, key=lambda limit: limit.high)
+        # What a text allows is an upper bound for all; what is proved must hold for each.
+        low = min(limit.low for limit in limits if limit.low > -math.inf)
+        high, witness, upper = best.high, best.tokens, asks.startswith("greatest")
+        holds, fails = (low, high) if upper else (-low, -high)
+        low, high = (low, high) if upper else (-high, -low)
         text = None if witness is None else as_text(list(witness), self.model.tokenizer)[0]
-        said = "" if text is None else f" The text {text!r} attains it."
+        said = "" if text is None else f" The text {text!r} attains {fails:.9g}."
         statement = f"The {asks} lies between {low:.9g} and {high:.9g}.{said}"
         sure = all(texts.kind != "corpus" for _, texts in self.statements)
         answer = Answer(
@@ -591,12 +641,36 @@ class _ModelJudge:
             certified=sure,
             statement=statement,
         )
+        exact = all(limit.tokens for limit in limits)
         evidence = Evidence(
-            method=_THEOREM if witness is not None else "interval arithmetic",
+            method=_THEOREM if exact else "interval arithmetic",
             statement=statement,
             numbers={"low": low, "high": high, **({} if witness is None else {"tokens": witness})},
         )
         return ("proved" if sure else "supported"), evidence, None, answer
+
+
+class _Limit(NamedTuple):
+    """What the number asked for may be at most: between two numbers, and the text that says so."""
+
+    low: float
+    high: float
+    tokens: tuple[int, ...] | None = None
+
+
+def _least_of_all(
+    evaluator: TextEvaluator, known: Sequence[Instance], rows: Tensor, slopes: Sequence[float]
+) -> Tensor:
+    """Return the least margin of some statements in each text, divided by their slopes."""
+    margins = []
+    for one, slope in zip(known, slopes, strict=True):
+        try:
+            margins.append(evaluator.margin(one._replace(length=rows.shape[1])) / slope)
+        except NoSuchPlaceError:
+            continue
+    if not margins:
+        return torch.full((len(rows),), torch.inf, dtype=torch.float64)
+    return torch.stack(margins).amin(0)
 
 
 class _NotLinearError(Exception):

@@ -289,15 +289,31 @@ def in_sum(node: Call, env: Env, meaning: Meaning, length: int) -> bool:
 
 
 def _exists(tree: Expression, env: Env, meaning: Meaning, length: int) -> bool:
-    """Tell whether all places outside of sums exist."""
+    """Tell whether all places that a statement speaks of exist.
+
+    A sum runs over the places that exist. It has no meaning where none of its terms exists
+    (`sum(alpha(1, h)[t, t-1], h)` at the first token), nor has the greatest of no terms.
+    """
     if bound_names(tree):
-        return True  # a sum runs over the places that exist
+        return isinstance(tree, ForAll) or _has_terms(tree, env, meaning, length)
     try:
         if atom_of(tree, env, meaning, length) is not None:
             return True
     except NoSuchPlaceError:
         return False
     return all(_exists(part, env, meaning, length) for part in children(tree))
+
+
+def _has_terms(node: Expression, env: Env, meaning: Meaning, length: int) -> bool:
+    assert isinstance(node, Call)
+    named = [
+        inner
+        for inner in choices(bound_names(node), node, dict(env), meaning, length)
+        if in_sum(node, inner, meaning, length)
+    ]
+    if any(_exists(node.arguments[0], inner, meaning, length) for inner in named):
+        return True
+    return not named and node.function in _EMPTY
 
 
 class TextValues:
@@ -386,7 +402,7 @@ class TextEvaluator:
                     continue
                 if _exists(node.arguments[0], inner, self.meaning, self.values.length):
                     terms.append(self.number(node.arguments[0], inner))
-            return _fold(node, terms, self._full(0.0))
+            return _fold(node, terms, self._full(_EMPTY.get(node.function, 0.0)))
         arguments = [self.number(argument, env) for argument in node.arguments]
         if node.function in ("max", "min") and len(arguments) == 2:
             return (
@@ -432,6 +448,10 @@ LETTERS = (
     "alpha(l, h)[t, s], logit(v)[t], prob(v)[t], loss, residual_norm(l)[t], key_norm(l, h)[t], "
     "query_norm(l, h)[t], joined by + - * / ^, sum, max, min, exp, log, sqrt, abs"
 )
+
+
+_EMPTY = {"sum": 0.0, "prod": 1.0}
+"""Folds that have a value without terms."""
 
 
 def _fold(node: Call, terms: list[Tensor], nothing: Tensor) -> Tensor:
