@@ -1,39 +1,63 @@
 """How much of what people say about models can be decided? And does `transformers` agree?
 
-    python benchmarks/bench_model_claims.py --stories stories260K.bin [--smollm2] [--seconds 60]
+    python benchmarks/bench_model_claims.py [--translator RUN] [--stories FILE] [--smollm2]
+    python benchmarks/bench_model_claims.py --part heads --stories FILE --smollm2
+    python benchmarks/bench_model_claims.py --part tasks
 
-Judges the statements of `model_claims/statements.toml` about a model of our own (made here, from a
-seed, in about a minute), stories260K and SmolLM2. Every refutation by a text is then computed once
-more with plain `transformers` in float64, from a folder that Heedful exported, and must give the
-number shown. Prints a table, then one line of JSON.
+`sheet` judges the statements of `model_claims/statements.toml` about a translator of our own
+(trained here from `docs/examples/phrasebook.toml` if no run is given: a minute or two),
+stories260K and SmolLM2. Every refutation by a text is computed once more with plain `transformers`
+in float64, from a folder that Heedful exported, and must give the number shown. `heads` finds the
+least weights of all heads of the first layer; `tasks` proves the accuracy of the largest-of-four
+model and tries all its inputs. Prints a table and one line of JSON, and stores them in
+results/model_claims.json. (Its part `exactness` is what `tests/model_claims/enumerated.py` finds.)
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
-import re
+import resource
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch.nn import functional
+from torch import Tensor
 
 from heedful.claims.judge import judge_claim
+from heedful.claims.language.tree import Compare
 from heedful.claims.sheet import load_sheet
 from heedful.claims.sheet.claim import Claim
+from heedful.claims.sheet.formulas import ParsedFormula, read_claim
 from heedful.claims.verdict import Verdict
 from heedful.data.synthetic.phrasebook import monolingual
-from heedful.model import Decoder, preset, write_folder
-from heedful.model.config import Attention
-from heedful.model_claims.models import open_model
-from heedful.positions.schemes import Rotary
-from heedful.tokenization import characters
+from heedful.files import write_json
+from heedful.machine import cpu_name, load
+from heedful.model import write_folder
+from heedful.model_claims.first_layer import NAMED, FirstLayer, extremes
+from heedful.model_claims.models import NamedModel, open_model
+from heedful.model_claims.statements import Meaning, TextEvaluator, TextValues, instances
+from heedful.model_claims.tasks import (
+    LARGEST_OF_FOUR,
+    MODULAR_SUM,
+    enclosed_accuracy,
+    enumerated_accuracy,
+    proved_accuracy,
+    train_task,
+)
 
-SHEET = Path(__file__).parent / "model_claims" / "statements.toml"
-STEPS = 150
+HERE = Path(__file__).parent
+SHEET = HERE / "model_claims" / "statements.toml"
+RESULTS = HERE / "results" / "model_claims.json"
+RECIPE = HERE.parent / "docs" / "examples" / "phrasebook.toml"
+SAME = 1e-6
+"""How near the number of `transformers` must be, relative to the larger of 1 and the number."""
 ENGLISH = (
     "Once upon a time there was a little girl named Lily.",
     "The dog ran in the park and saw a big red ball.",
@@ -46,118 +70,251 @@ ENGLISH = (
 )
 
 
-def own_model(folder: Path) -> list[str]:
-    """Write a small Llama of French letters, trained a little; return the texts it did not see."""
-    texts = list(monolingual("fr", 400, seed=0))
-    tokenizer = characters("".join(sorted(set("".join(texts)))))
-    config = preset("tiny").changed(
-        vocabulary=tokenizer.size,
-        attention=Attention(heads=4, kv_heads=2),
-        positions=Rotary(layout="half"),
-    )
-    decoder = Decoder(config, seed=0)
-    joined = torch.tensor(tokenizer.encode("\n".join(texts[50:]).replace("\n", " ")))
-    noise = torch.Generator().manual_seed(0)
-    optimiser = torch.optim.AdamW(decoder.parameters(), lr=3e-3)
-    for _ in range(STEPS):
-        places = torch.randint(len(joined) - 65, (16,), generator=noise)
-        rows = torch.stack([joined[place : place + 65] for place in places.tolist()])
-        logits = decoder(rows[:, :-1])
-        loss = functional.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
-        optimiser.zero_grad()
-        torch.autograd.backward(loss)
-        optimiser.step()
-    write_folder(decoder.eval(), folder, tokenizer=tokenizer)
-    return texts[:50]
+def translator(run: Path | None, scratch: Path) -> Path:
+    """Return the run of a translator: the one given, or one trained now."""
+    if run is None:
+        run = scratch / "phrasebook"
+        command = [sys.executable, "-m", "heedful", "train", str(RECIPE), "--run", str(run)]
+        subprocess.run(command, check=True)
+    return run
 
 
-def with_transformers(folder: Path, claim: Claim, verdict: Verdict) -> float | None:
-    """Return the left side of a refutation, computed by `transformers` in float64.
+class TransformersTrace:
+    """What `transformers` computes for a text, as far as statements speak of it."""
 
-    For a single weight α[t, s], the kind that most statements are about.
+    def __init__(self, folder: Path, tokens: list[int]) -> None:
+        import transformers
+
+        model: Any = transformers.AutoModelForCausalLM.from_pretrained(
+            folder, attn_implementation="eager", dtype=torch.float64
+        )
+        streams: list[Tensor] = []
+        vectors: dict[str, list[Tensor]] = {"q_proj": [], "k_proj": []}
+        width = model.config.head_dim
+        for layer in model.model.layers:
+            layer.register_forward_hook(
+                lambda _, __, out: streams.append(out[0] if isinstance(out, tuple) else out)
+            )
+            for name, kept in vectors.items():
+                getattr(layer.self_attn, name).register_forward_hook(
+                    lambda _, __, out, kept=kept: kept.append(
+                        out.unflatten(-1, (-1, width)).transpose(1, 2)
+                    )
+                )
+        with torch.no_grad():
+            out = model(torch.tensor([tokens]), output_attentions=True, output_hidden_states=True)
+        layers = [
+            SimpleNamespace(weights=weights, after=stream, queries=queries, keys=keys)
+            for weights, stream, queries, keys in zip(
+                out.attentions, streams, vectors["q_proj"], vectors["k_proj"], strict=True
+            )
+        ]
+        self.trace: Any = SimpleNamespace(
+            embedded=out.hidden_states[0], layers=layers, logits=out.logits
+        )
+
+
+def with_transformers(
+    folder: Path, claim: Claim, verdict: Verdict, model: NamedModel
+) -> tuple[float, float] | None:
+    """Return the two sides of a refutation by a text, from the numbers of `transformers`.
+
+    None where the refutation has no text: a mean over a corpus.
     """
-    import transformers
-
     case = verdict.counterexample
-    match = re.match(r"\s*alpha\((\d+), (\d+)\)\[([^,]+), ([^\]]+)\] [<>]", claim.expect[0])
-    if case is None or match is None or "tokens" not in case.symbols:
+    if case is None or "tokens" not in case.symbols:
         return None
-    model: Any = transformers.AutoModelForCausalLM.from_pretrained(
-        folder, attn_implementation="eager", dtype=torch.float64
-    )
-    tokens = torch.tensor([case.symbols["tokens"]])
-    with torch.no_grad():
-        attentions = model(tokens, output_attentions=True).attentions
+    tokens = list(case.symbols["tokens"])
+    formula: Any = read_claim(claim).expect[0]
+    assert isinstance(formula, ParsedFormula)
+    meaning = Meaning(model.decoder)
+    values = TextValues(TransformersTrace(folder, tokens).trace, torch.tensor([tokens]))
+    evaluator = TextEvaluator(meaning, values)
     indices = {name: value for name, value in case.symbols.items() if isinstance(value, int)}
-    t, s = (_place(text, indices) for text in match.group(3, 4))
-    layer, head = int(match[1]) - 1, int(match[2]) - 1
-    return float(attentions[layer][0, head, t - 1, s - 1])
+    for one in instances(formula.tree, meaning, len(tokens)):
+        same = all(indices.get(name) == value for name, value in one.env.items())
+        if same and isinstance(one.statement, Compare):
+            sides = (one.statement.left, one.statement.right)
+            left, right = (float(evaluator.number(side, one.env)[0]) for side in sides)
+            return left, right
+    return None
 
 
-def _place(text: str, indices: dict[str, int]) -> int:
-    """Return the place that "t", "t-1" or "1" stands for."""
-    name, _, back = text.replace(" ", "").partition("-")
-    return (int(name) if name.isdigit() else indices[name]) - int(back or 0)
+class Sheet:
+    """The statements about three models, judged one by one."""
+
+    def __init__(self, scratch: Path, chosen: argparse.Namespace) -> None:
+        self.scratch, self.seconds = scratch, chosen.seconds
+        self.names = {"TRANSLATOR": str(translator(chosen.translator, scratch))}
+        if chosen.stories is not None:
+            self.names["STORIES"] = str(chosen.stories)
+        if chosen.smollm2:
+            self.names["SMOLLM2"] = "smollm2"
+        french = [text for text in monolingual("fr", 4_000, seed=7) if len(text) > 8][:60]
+        corpora = {"TRANSLATOR": french, "STORIES": ENGLISH, "SMOLLM2": ENGLISH}
+        for name, texts in corpora.items():
+            self._corpus(name).write_text("\n\n".join(texts), encoding="utf-8")
+        self.rows: list[dict[str, Any]] = []
+
+    def _corpus(self, name: str) -> Path:
+        return self.scratch / f"{name.lower()}.txt"
+
+    def run(self) -> dict[str, Any]:
+        """Judge all statements about the models that are there."""
+        for claim in load_sheet(SHEET.read_text("utf-8")).claims:
+            if claim.model in self.names:
+                self.rows.append(self._judged(claim))
+                print("  ".join(f"{value}" for value in self.rows[-1].values()), flush=True)
+        words = [row["verdict"] for row in self.rows]
+        compared = [row for row in self.rows if row["transformers"]]
+        return {
+            "statements": len(self.rows),
+            "false": sum(row["says"] == "false" for row in self.rows),
+            **{word: words.count(word) for word in sorted(set(words))},
+            "decided": sum(word != "undecided" for word in words),
+            "against what is true": sum(row["wrong"] for row in self.rows),
+            "refutations by a text": len(compared),
+            "agreeing with transformers": sum(row["agrees"] == "yes" for row in compared),
+            "refutations by a mean": sum(
+                row["verdict"] == "refuted" and not row["transformers"] for row in self.rows
+            ),
+            "seconds": round(sum(row["seconds"] for row in self.rows), 1),
+        }
+
+    def _judged(self, claim: Claim) -> dict[str, Any]:
+        name = str(claim.model)
+        model = open_model(self.names[name])
+        real = claim.changed(model=self.names[name], corpus=str(self._corpus(name)))
+        began = time.process_time()
+        verdict = judge_claim(real, seconds=self.seconds)
+        row = {
+            "id": claim.id,
+            "says": claim.says,
+            "verdict": verdict.verdict,
+            "seconds": round(time.process_time() - began, 2),
+            "number": "",
+            "transformers": "",
+            "agrees": "",
+            "wrong": verdict.verdict != "undecided" and verdict.holds != (claim.says == "true"),
+        }
+        folder = self.scratch / name.lower()
+        if verdict.verdict == "refuted" and not folder.exists():
+            write_folder(model.decoder, folder, tokenizer=model.tokenizer)
+        again = with_transformers(folder, real, verdict, model)
+        if verdict.counterexample is not None and again is not None:
+            left, right = verdict.counterexample.left, verdict.counterexample.right
+            near = all(
+                abs(ours - theirs) <= SAME * max(1.0, abs(ours))
+                for ours, theirs in zip((left, right), again, strict=True)
+            )
+            row |= {
+                "number": f"{left:.6g}",
+                "transformers": f"{again[0]:.6g}",
+                "agrees": "yes" if near else "no",
+            }
+        return row
+
+
+def heads(name: str, lengths: list[int], places: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the least weights of every head of the first layer, with their texts."""
+    model, rows = open_model(name), []
+    for head in range(model.decoder.config.attention.heads):
+        began, start = time.perf_counter(), time.process_time()
+        layer = FirstLayer(model.decoder, head, begin=model.begin)
+        chosen = {place: NAMED[place] for place in places}
+        found = extremes(layer, chosen, lengths, kinds=["least"], tokenizer=model.tokenizer)
+        for one in found:
+            rows.append(
+                {
+                    "head": head + 1,
+                    "places": one.places,
+                    "length": one.length,
+                    "least weight": one.weight,
+                    "certified": [f"{end:.12g}" for end in one.certified],
+                    "place of the query": one.query + 1,
+                    "text": one.text,
+                    "made by the tokenizer": one.produced,
+                    "processor seconds of the head": round(time.process_time() - start, 1),
+                    "seconds of the head": round(time.perf_counter() - began, 1),
+                }
+            )
+            print(rows[-1], flush=True)
+    return rows
+
+
+def tasks() -> list[dict[str, Any]]:
+    """Return the accuracies of the two tasks, found in every way there is, with their cost."""
+    rows = []
+    for name, task in (("largest of four", LARGEST_OF_FOUR), ("modular sum", MODULAR_SUM)):
+        start = time.process_time()
+        decoder = train_task(task)
+        trained = round(time.process_time() - start, 1)
+        ways = (proved_accuracy, enumerated_accuracy)
+        if task.kind == "sum":
+            ways = (enclosed_accuracy, enumerated_accuracy)
+        for way in ways:
+            start, busy = time.process_time(), load()
+            report = way(decoder, task)
+            rows.append(
+                {
+                    "task": name,
+                    "method": report.method,
+                    "inputs": report.inputs,
+                    "right": report.right,
+                    "tried": report.tried,
+                    "processor seconds": round(time.process_time() - start, 2),
+                    "processor seconds of training": trained,
+                    "load": busy,
+                }
+            )
+            print(rows[-1], flush=True)
+    return rows
+
+
+def store(part: dict[str, Any]) -> None:
+    """Put a part into the stored figures, beside what is there."""
+    stored = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    stored = {"question": "What can be decided about trained models?", **stored, **part}
+    stored["machine"] = {
+        "cpu": cpu_name(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "load": load(),
+    }
+    write_json(RESULTS, stored)
 
 
 def main() -> None:
-    """Judge every statement, and compute the refutations again."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--stories", type=Path)
+    """Run one part, and store its figures."""
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    options.add_argument("--part", choices=["sheet", "heads", "tasks"], default="sheet")
+    options.add_argument("--translator", type=Path, help="a run trained on pairs")
+    options.add_argument("--stories", type=Path, help="stories260K.bin")
     options.add_argument("--smollm2", action="store_true")
-    options.add_argument("--seconds", type=float, default=60.0)
+    options.add_argument("--seconds", type=float, default=60.0, help="for each statement")
     chosen = options.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        print(json.dumps(_run(Path(scratch), chosen)))
-
-
-def _run(scratch: Path, chosen: argparse.Namespace) -> dict[str, Any]:
-    french = own_model(scratch / "own")
-    names = {"OWN": str(scratch / "own")}
-    corpora = {"OWN": french, "STORIES": list(ENGLISH), "SMOLLM2": list(ENGLISH)}
-    if chosen.stories is not None:
-        names["STORIES"] = str(chosen.stories)
-    if chosen.smollm2:
-        names["SMOLLM2"] = "smollm2"
-    folders = {"OWN": scratch / "own"}
-    counts: dict[str, int] = {}
-    wrong = decided = agreed = compared = 0
-    start, total = time.perf_counter(), 0
-    for claim in load_sheet(SHEET.read_text("utf-8")).claims:
-        model = str(claim.model)
-        if model not in names:
-            continue
-        if model not in folders:
-            folders[model] = scratch / model.lower()
-            opened = open_model(names[model])
-            write_folder(opened.decoder, folders[model], tokenizer=opened.tokenizer)
-        corpus = scratch / f"{model}.txt"
-        corpus.write_text("\n\n".join(corpora[model]), encoding="utf-8")
-        verdict = judge_claim(
-            claim.changed(model=names[model], corpus=str(corpus)), seconds=chosen.seconds
-        )
-        total += 1
-        counts[verdict.verdict] = counts.get(verdict.verdict, 0) + 1
-        decided += verdict.verdict != "undecided"
-        wrong += verdict.verdict != "undecided" and verdict.holds != (claim.says == "true")
-        note = ""
-        if verdict.verdict == "refuted" and verdict.counterexample is not None:
-            again = with_transformers(folders[model], claim, verdict)
-            if again is not None:
-                compared += 1
-                same = abs(again - verdict.counterexample.left) <= 1e-6
-                agreed += same
-                note = f"{verdict.counterexample.left:.6g}, transformers {again:.6g}"
-        print(f"{claim.id:24} {claim.says:6} {verdict.verdict:10} {verdict.seconds:7.2f} s  {note}")
-    return {
-        "statements": total,
-        **counts,
-        "decided": decided,
-        "against what is true": wrong,
-        "refutations compared with transformers": compared,
-        "agreeing": agreed,
-        "seconds": round(time.perf_counter() - start, 1),
-    }
+    part: dict[str, Any] = {}
+    if chosen.part == "tasks":
+        part["tasks"] = tasks()
+    elif chosen.part == "heads":
+        if chosen.stories is not None:
+            part["stories260K heads"] = heads(
+                str(chosen.stories), [4, 16, 64], ("previous", "first", "self")
+            )
+        if chosen.smollm2:
+            part["smollm2 heads"] = heads("smollm2", [8, 64], ("previous", "first"))
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            part["smollm2 heads, megabytes"] = round(peak / 1000)
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            sheet = Sheet(Path(scratch), chosen)
+            part["sheet"] = sheet.run()
+            part["statements"] = sheet.rows
+    store(part)
+    print(json.dumps(part, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -10,16 +10,18 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from importlib import resources
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from scipy import special
 
-from heedful.claims.checker import disagreements
+from heedful.claims.checker import CheckReport, disagreements
 from heedful.claims.judge import judge_claim
-from heedful.claims.sheet import Claim, Sheet, load_sheet
+from heedful.claims.sheet import Claim, Sheet, catalog, claim_named, load_sheet
 from heedful.claims.verdict import Verdict
+from heedful.errors import InputError
 
 VERDICTS = {
     "foundations": {
@@ -232,14 +234,38 @@ class Judged(NamedTuple):
 
 
 def load_catalog() -> dict[str, Sheet]:
+    """Return every sheet but the one about models, which is judged where they were trained."""
     folder = resources.files("heedful.claims").joinpath("catalog")
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    names.remove("models.toml")
     return {
         name.removesuffix(".toml"): load_sheet(
             folder.joinpath(name).read_text(encoding="utf-8"), name=name.removesuffix(".toml")
         )
         for name in names
     }
+
+
+def test_claims_about_models_are_skipped_where_there_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    there = {sheet.name: sheet for sheet in catalog()}["models"]
+    assert (there.problems, there.claims) == ((), ())
+    report = CheckReport.of([there], [], [], 0.0)
+    assert report.exit_code == 0
+    assert f"{len(there.missing)} claims about runs/phrasebook and runs/biographies" in str(
+        report.skipped
+    )
+    with pytest.raises(InputError, match=r"heed train docs/examples/phrasebook\.toml"):
+        claim_named(catalog(), "models/translator.sum")
+
+    (tmp_path / "runs" / "phrasebook").mkdir(parents=True)
+    there = {sheet.name: sheet for sheet in catalog()}["models"]
+    assert {claim.model for claim in there.claims} == {"runs/phrasebook"}
+    for claim in there.claims:
+        assert claim.says.endswith((".", "?"))
+        assert claim.source.startswith("Ours")
 
 
 @pytest.fixture(scope="module")

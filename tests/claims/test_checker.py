@@ -262,7 +262,7 @@ def test_errors_travel_between_processes_whole() -> None:
 def test_the_catalog_can_be_read() -> None:
     for sheet in catalog():
         assert not sheet.problems, sheet.problems
-        assert sheet.claims
+        assert sheet.claims or sheet.missing
 
 
 def test_claims_about_different_queries_do_not_contradict_each_other() -> None:

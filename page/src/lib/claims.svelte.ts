@@ -4,6 +4,7 @@ import { address, go, remember, rowsText, short } from './address.svelte'
 import { ask, channel } from './api'
 import type { FormClaim } from './form'
 import { History } from './history.svelte'
+import type { Model } from './models.svelte'
 
 export type Word = 'proved' | 'supported' | 'refuted' | 'undecided'
 export const WORDS: Word[] = ['proved', 'supported', 'refuted', 'undecided']
@@ -57,6 +58,8 @@ export interface CatalogSheet {
   name: string
   title: string
   source: string
+  /** What is not judged here, because its model was not trained. */
+  skipped: string
   claims: ClaimText[]
 }
 
@@ -80,6 +83,26 @@ where = { n = 10, beta = "large" }
 expect = "c ≈ v_a within 0.01"
 `
 
+/** What a sheet about a model looks like: shown when one is chosen and nothing was written yet. */
+export const MODEL_EXAMPLE = `title = "About this model"
+
+[[claim]]
+id = "previous"
+says = "Head 1 always gives the token before it a tenth of its reading."
+expect = "alpha(1, 1)[t, t-1] >= 0.1 for every text up to 6 tokens"
+
+[[claim]]
+id = "least"
+says = "How little can it be?"
+find = "greatest x"
+expect = "alpha(1, 1)[t, t-1] >= x for every text up to 6 tokens"
+
+[[claim]]
+id = "one"
+says = "The weights of a query add up to 1."
+expect = "sum(alpha(1, h)[t, s], s) = 1 for every text up to 6 tokens"
+`
+
 export type Tab = 'write' | 'assignment' | 'catalog' | 'seeds'
 /** What stands beside the verdicts: the text of the sheet, a form, or both. */
 export type Side = 'text' | 'form' | 'both'
@@ -96,6 +119,9 @@ export class ClaimsState {
   /** Which of them. */
   place = $state(0)
   side = $state<Side>(USUAL)
+  /** The id of the model that the sheet is about; none: attention itself. */
+  model = $state('')
+  models = $state.raw<Model[]>([])
   title = $state('')
   claims = $state.raw<ClaimText[]>([])
   problems = $state.raw<Problem[]>([])
@@ -121,7 +147,10 @@ export class ClaimsState {
 
   constructor() {
     const values = address.values
-    if (values.sheet !== undefined) this.history = new History(decoded(values.sheet) ?? EXAMPLE)
+    this.model = values.about ?? ''
+    const example = this.model ? MODEL_EXAMPLE : EXAMPLE
+    this.history = new History(values.sheet === undefined ? example : decoded(values.sheet) ?? example)
+    void this.#list()
     if (values.tab === 'catalog' || values.tab === 'seeds' || values.tab === 'assignment') this.tab = values.tab
     if (values.side === 'text' || values.side === 'form' || values.side === 'both') this.side = values.side
     this.search = values.search ?? ''
@@ -146,10 +175,28 @@ export class ClaimsState {
     this.history.add(text, true)
   }
 
+  untouched = $derived(this.text === (this.model ? MODEL_EXAMPLE : EXAMPLE))
+
+  /** Say which model the sheet is about; a sheet that nobody has changed becomes one about it. */
+  choose(model: string): void {
+    const untouched = this.untouched
+    this.model = model
+    if (untouched) this.text = model ? MODEL_EXAMPLE : EXAMPLE
+  }
+
+  async #list(): Promise<void> {
+    try {
+      this.models = (await ask<{ models: Model[] }>('models/list')).models
+    } catch {
+      this.models = [] // the field is only offered where there are models
+    }
+  }
+
   save(): void {
     remember('claims', {
       ...(this.side === USUAL ? {} : { side: this.side }),
-      ...(this.tab === 'write' ? (this.text === EXAMPLE ? {} : { sheet: encoded(this.text) }) : { tab: this.tab }),
+      ...(this.tab === 'write' ? (this.untouched ? {} : { sheet: encoded(this.text) }) : { tab: this.tab }),
+      ...(this.tab === 'write' && this.model ? { about: this.model } : {}),
       ...(this.tab === 'catalog' && this.search ? { search: this.search } : {}),
       ...(this.tab === 'catalog' && this.only ? { only: this.only } : {}),
       ...(this.tab === 'catalog' && this.sheet ? { in: this.sheet } : {}),
@@ -159,12 +206,14 @@ export class ClaimsState {
   /** Judge the text as it is now, once typing pauses. */
   judge(): void {
     const text = this.text
+    const about = this.model ? { model: this.model } : {}
+    const question = JSON.stringify([text, about])
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
-      if (text === this.#asked) return
-      this.#asked = text
+      if (question === this.#asked) return
+      this.#asked = question
       this.judging = true
-      this.#live.send({ ticket: (this.#typed = ++this.#last), text })
+      this.#live.send({ ticket: (this.#typed = ++this.#last), text, ...about })
     }, 350)
   }
 
@@ -232,7 +281,9 @@ export class ClaimsState {
   /** Put a claim of the catalog into the editor. */
   take(claim: ClaimText): void {
     const name = claim.text ?? ''
-    this.text = this.text === EXAMPLE || this.text.trim() === '' ? name : `${this.text.trimEnd()}\n\n${name}`
+    const anew = this.untouched || this.text.trim() === ''
+    this.model = '' // the claims of the catalog name theirs, where they are about one
+    this.text = anew ? name : `${this.text.trimEnd()}\n\n${name}`
     this.tab = 'write'
   }
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import itertools
 import math
 import re
 import threading
@@ -19,10 +20,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from heedful.claims.judge import judge_claim
+from heedful.claims.judge import MODEL_JUDGE, judge_claim
 from heedful.claims.language import show
 from heedful.claims.reasons import Reason
 from heedful.claims.sheet.claim import Claim
@@ -105,6 +107,8 @@ class CheckReport(Record):
     """Pairs marked as contradicting each other that are about different things."""
     settings: dict[str, str]
     """What each claim, as "sheet/id", presumes: keys, query, ranges, as its sheet writes it."""
+    skipped: tuple[str, ...] = ()
+    """Of the catalog, what was not judged because its model is not here, and the way to it."""
 
     @property
     def exit_code(self) -> int:
@@ -140,6 +144,7 @@ class CheckReport(Record):
                 for sheet in sheets
                 for claim in sheet.claims
             },
+            skipped=tuple(sheet.skipped for sheet in sheets if sheet.skipped),
         )
 
 
@@ -273,7 +278,9 @@ class Checker:
         self.limits = limits or TaskLimits()
         self.cluster = cluster
         self.judge = judge
+        self._workers = workers
         self._pool = _judging_pool(judge, self.limits, workers)
+        self._model_pool: Pool | None = None
         self._answers: OrderedDict[tuple[str, str], Answer] = OrderedDict()
         self._guard = threading.Lock()
 
@@ -286,6 +293,8 @@ class Checker:
     def close(self) -> None:
         """End every judging process."""
         self._pool.close()
+        if self._model_pool is not None:
+            self._model_pool.close()
 
     def check(self, sheets: Sequence[Sheet], progress: Progress | None = None) -> CheckReport:
         """Judge the claims of some sheets; what was judged before is not judged again."""
@@ -318,12 +327,38 @@ class Checker:
         answers = {task.content: self.known(task) for task in tasks}
         new = [task for task in tasks if answers[task.content] is None]
         if self.cluster is None:
-            outcomes = self._pool.map(new, progress=progress)
+            new.sort(key=_is_about_a_model)
+            outcomes = self._outcomes(new, progress)
         else:
             outcomes = outcomes_on_cluster(self.cluster, new, self.limits, self.judge, progress)
         for task, outcome in zip(new, outcomes, strict=True):
             answers[task.content] = self._remember(task, outcome)
         return [answer for task in tasks if (answer := answers[task.content]) is not None]
+
+    def _outcomes(self, tasks: Sequence[Task], progress: Progress | None) -> list[TaskOutcome]:
+        """Return the outcome of each task; those about a model come last."""
+        outcomes: list[TaskOutcome] = []
+        for _, group in itertools.groupby(tasks, key=_is_about_a_model):
+            part, done = list(group), len(outcomes)
+
+            def step(judged: int, _total: int, done: int = done) -> None:
+                if progress is not None:
+                    progress(done + judged, len(tasks))
+
+            outcomes += self._pool_for(part[0]).map(part, progress=step)
+        return outcomes
+
+    def _pool_for(self, task: Task) -> Pool:
+        """Return the processes for a claim: those for models have torch loaded when they begin.
+
+        To load it takes many seconds on a busy machine, which are not the claim's.
+        """
+        if self.judge != JUDGE or not _is_about_a_model(task) or find_spec("torch") is None:
+            return self._pool
+        with self._guard:
+            if self._model_pool is None:
+                self._model_pool = _judging_pool(MODEL_JUDGE, self.limits, self._workers)
+            return self._model_pool
 
     def submit(
         self, task: Task, reply: Callable[[Answer], None], *, urgency: int = 0
@@ -336,7 +371,7 @@ class Checker:
         if known is not None:
             reply(known)
             return None
-        return self._pool.submit(
+        return self._pool_for(task).submit(
             task, lambda outcome: reply(self._remember(task, outcome)), urgency=urgency
         )
 
@@ -353,6 +388,10 @@ class Checker:
                 while len(self._answers) > REMEMBERED:
                     self._answers.popitem(last=False)
         return answer
+
+
+def _is_about_a_model(task: Task) -> bool:
+    return task.claim.model is not None
 
 
 def claim_judge(judge: str, seconds: float) -> Callable[[Task], Verdict]:

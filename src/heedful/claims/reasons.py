@@ -83,7 +83,12 @@ class Reason(Record):
 
 
 def reasons(claim: Claim, verdict: Verdict) -> tuple[Reason, ...]:
-    """Return the reasoning behind a verdict, part by part."""
+    """Return the reasoning behind a verdict, part by part.
+
+    A verdict about a model brings its own, in the steps of its evidence.
+    """
+    if claim.model is not None:
+        return ()
     compiled = compile_claim(claim)
     found: list[Reason] = []
     with suppress(FormulaError, *NOT_ENCLOSED):

@@ -731,8 +731,8 @@ def least_combination(layer: FirstLayer, t: int, coefficients: Sequence[float]) 
             value, slack = float(values[number, cut]), float(errors[number, cut])
             best = (value, slack, int(chosen[number]), int(cut))
     assert best is not None
-    value, slack, row, cut = best
-    upper = set(order[:cut].tolist())
+    value, slack, row, place = best
+    upper = set(order[:place].tolist())
     tokens = [layer.extreme_token(row, t, p, lowest=p not in upper) for p in range(t)]
     return LeastCombination(
         value=value,

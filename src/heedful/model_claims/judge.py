@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -48,6 +49,7 @@ from heedful.model_claims.statements import (
     NoSuchPlaceError,
     TextEvaluator,
     TextValues,
+    atoms,
     instances,
     linear_form,
 )
@@ -56,6 +58,10 @@ DEFAULT_SECONDS = 60.0
 ROUNDING = 1e-9
 """A text breaks a statement if it fails by more than this in float64: the decoder's own rounding
 errors are far smaller."""
+MOST_STEPS, MOST_SHOWN = 4, 8
+"""Heads and queries, and weights of each, that a refutation shows."""
+MOST_TIGHT = 3
+"""Places at which a proof is tightest, as shown."""
 ATTACK_SHARE = 0.3
 """Of the time of a claim, what is left for the search of a breaking text."""
 MEANINGLESS = ("keys", "query", "heads", "sequence", "matrices", "covariance", "positions", "let")
@@ -67,7 +73,8 @@ STRENGTHS = ("refuted", "undecided", "supported", "proved")
 def judge_model_claim(claim: Claim, *, sheet: str = "", seconds: float | None = None) -> Verdict:
     """Judge one claim about a model."""
     start = time.perf_counter()
-    deadline = start + (DEFAULT_SECONDS if seconds is None else seconds)
+    # Processor time, as for every claim: beside another program the same work is done.
+    deadline = time.process_time() + (DEFAULT_SECONDS if seconds is None else seconds)
     claim = read_claim(claim)
     model = open_model(str(claim.model))
     judge = _ModelJudge(claim, model, deadline)
@@ -221,12 +228,12 @@ class _ModelJudge:
     # ---- for every text ----
 
     def _for_every_text(self, tree: Expression, texts: Texts) -> Decision:
-        proof_ends = self.deadline - ATTACK_SHARE * max(self.deadline - time.perf_counter(), 0.0)
+        proof_ends = self.deadline - ATTACK_SHARE * max(self.deadline - time.process_time(), 0.0)
         prover = Prover(
             self.model.decoder,
             texts.length,
             begin=self.model.begin,
-            out_of_time=lambda: time.perf_counter() > proof_ends,
+            out_of_time=lambda: time.process_time() > proof_ends,
         )
         wanted = self._instances(tree, texts)
         if not wanted:
@@ -235,7 +242,7 @@ class _ModelJudge:
         open_ones: list[Instance] = []
         boxes = False
         for number, one in enumerate(wanted):
-            if time.perf_counter() > proof_ends:
+            if time.process_time() > proof_ends:
                 open_ones += wanted[number:]
                 break
             try:
@@ -254,7 +261,7 @@ class _ModelJudge:
             if truth is not True:
                 open_ones.append(one)
         if not open_ones:
-            return "proved", self._proof(wanted, texts, boxes=boxes), None
+            return "proved", self._proof(wanted, texts, prover, boxes=boxes), None
         return self._attacked(open_ones, texts, len(wanted))
 
     def _instances(self, tree: Expression, texts: Texts) -> list[Instance]:
@@ -420,7 +427,7 @@ class _ModelJudge:
             margin,
             begin=self.model.begin,
             seed=self.claim.seed,
-            out_of_time=lambda: time.perf_counter() > self.deadline,
+            out_of_time=lambda: time.process_time() > self.deadline,
         )
 
     def _searched(self, method: str, statement: str, tried: int) -> Evidence:
@@ -482,7 +489,35 @@ class _ModelJudge:
             statement=statement + (" No shorter text breaks it." if shortest else ""),
         )
         reason = f"Of {_count(count, 'statement')} about single places, this one fails."
-        return "refuted", Evidence(method=method, statement=reason), counterexample
+        steps = self._read_weights(here, evaluator.values, tokens)
+        return "refuted", Evidence(method=method, statement=reason, steps=steps), counterexample
+
+    def _read_weights(
+        self, one: Instance, values: TextValues, tokens: list[int]
+    ) -> tuple[str, ...]:
+        """Return the weights behind a statement about a text, a line for each head and query."""
+        queries = dict.fromkeys(
+            (*atom.arguments, atom.places[0])
+            for atom in atoms(one.statement, one.env, self.meaning, len(tokens))
+            if atom.letter == "alpha"
+        )
+        lines = []
+        for layer, head, place in list(queries)[:MOST_STEPS]:
+            weights = values.trace.layers[layer - 1].weights[0, head - 1, place - 1, :place]
+            largest = weights.topk(min(MOST_SHOWN, place)).indices.sort().values.tolist()
+            read = ", ".join(f"{self._token(tokens[s])} {float(weights[s]):.3g}" for s in largest)
+            rest = "" if place <= MOST_SHOWN else " (the largest of them)"
+            lines.append(
+                f"Head {head} of layer {layer}, reading from {self._token(tokens[place - 1])} at "
+                f"place {place}{rest}: {read}."
+            )
+        return tuple(lines)
+
+    def _token(self, number: int) -> str:
+        tokenizer = self.model.tokenizer
+        if tokenizer is None or number >= tokenizer.size:
+            return f"token {number}"
+        return repr(tokenizer.decode([number], special=True))
 
     def _as_the_tokenizer_would(self, one: Instance, tokens: list[int]) -> list[int]:
         """Return tokens that the tokenizer makes of the same text, if these break it as well."""
@@ -496,7 +531,9 @@ class _ModelJudge:
         same = len(again) == len(tokens) and self._safe_margin(one, again) < -ROUNDING
         return again if same else tokens
 
-    def _proof(self, wanted: list[Instance], texts: Texts, *, boxes: bool) -> Evidence:
+    def _proof(
+        self, wanted: list[Instance], texts: Texts, prover: Prover, *, boxes: bool
+    ) -> Evidence:
         vocabulary = self.model.decoder.config.vocabulary
         opening = "" if self.model.begin is None else ", each behind the opening mark,"
         if boxes:
@@ -516,7 +553,29 @@ class _ModelJudge:
             f"{_count(len(wanted), 'statement')} about single places hold: {how}; all rounding "
             "errors are included."
         )
-        return Evidence(method=method, statement=statement)
+        return Evidence(method=method, statement=statement, steps=self._tightest(wanted, prover))
+
+    def _tightest(self, wanted: list[Instance], prover: Prover) -> tuple[str, ...]:
+        """Return the statements that hold by least, with the text that attains each."""
+        margins = []
+        for one in wanted:
+            if isinstance(one.statement, Compare) and self._is_linear(one):
+                bounded = min(
+                    (prover.least(form) for form, _ in self._forms(one)), key=itemgetter(0)
+                )
+                margins.append((bounded, one.env))
+        margins.sort(key=lambda pair: pair[0].low)
+        lines = []
+        for bounded, env in margins[:MOST_TIGHT]:
+            where = ", ".join(f"{name} = {value}" for name, value in env.items())
+            said = f"{where}: " if where else ""
+            if bounded.tokens is None:
+                lines.append(f"{said}it holds by at least {bounded.low:.4g}.")
+                continue
+            text, _ = as_text(bounded.tokens, self.model.tokenizer)
+            named = list(bounded.tokens) if text is None else repr(text)
+            lines.append(f"{said}it holds by {bounded.low:.4g} or more, least of all for {named}.")
+        return tuple(lines)
 
     # ---- for which number ----
 
@@ -553,7 +612,7 @@ class _ModelJudge:
             length,
             begin=self.model.begin,
             tokens=tokens,
-            out_of_time=lambda: time.perf_counter() > self.deadline,
+            out_of_time=lambda: time.process_time() > self.deadline,
         )
 
     def _allowed(self, one: Instance, asks: str) -> tuple[LinearForm, Fraction]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
@@ -180,6 +181,23 @@ def atom_of(node: Expression, env: Env, meaning: Meaning, length: int) -> Atom |
     if not all(first <= place <= length for place in places):
         raise NoSuchPlaceError
     return Atom(letter, arguments, places)
+
+
+def atoms(node: Expression, env: Env, meaning: Meaning, length: int) -> Iterator[Atom]:
+    """Yield the letters that a statement speaks of, those inside of sums too."""
+    names = bound_names(node)
+    if names:
+        for inner in choices(names, node, dict(env), meaning, length):
+            for part in children(node):
+                yield from atoms(part, inner, meaning, length)
+        return
+    with suppress(NoSuchPlaceError):
+        atom = atom_of(node, env, meaning, length)
+        if atom is not None:
+            yield atom
+            return
+        for part in children(node):
+            yield from atoms(part, env, meaning, length)
 
 
 def _check_arguments(node: Call, arguments: tuple[int, ...], decoder: Decoder) -> None:

@@ -71,6 +71,8 @@ def check_blocks(record: CheckReport) -> Iterator[Block]:
     if record.disagreements:
         yield _disagreements(record)
     yield from _unlike(record)
+    for line in record.skipped:
+        yield Text(line)
     yield summary(record)
     yield from _kinds_line(record)
 

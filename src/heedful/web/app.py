@@ -145,7 +145,7 @@ def unguarded_app(settings: PageSettings) -> FastAPI:
     explain_errors(app)
     _page_routes(app, settings)
     app.include_router(attention_routes(desk))
-    app.include_router(claims_routes(desk, checker))
+    app.include_router(claims_routes(desk, checker, shelves))
     app.include_router(assignments_routes(desk, checker))
     app.include_router(positions_routes(desk))
     app.include_router(models_routes(desk, shelves))

@@ -2,7 +2,7 @@
 
 Verdicts come over one WebSocket, each as soon as it is found. The page sends
 
-    {"ticket": 3, "text": "[[claim]] …"}      judge this sheet
+    {"ticket": 3, "text": "[[claim]] …"}      judge this sheet (with "model", about that model)
     {"ticket": 4, "catalog": true}            judge the catalog, behind whatever is typed
     {"ticket": 3, "stop": true}               nobody waits for that any more
 
@@ -41,8 +41,10 @@ from heedful.claims.sheet import (
     with_fields,
 )
 from heedful.claims.sheet.formulas import ParsedFormula
+from heedful.errors import HeedfulError
 from heedful.records import plain
 from heedful.web.answers import Desk, Question, answer, as_json
+from heedful.web.shelves import Shelves
 from heedful.workers import Job, TaskLimits
 
 MOST_TEXT = 70_000
@@ -50,7 +52,7 @@ MOST_TEXT = 70_000
 TYPED, BROWSED = 0, 1
 """Urgencies: what somebody types comes before what somebody browses."""
 LIVE_LIMITS = TaskLimits(seconds=10.0, megabytes=768)
-"""For one claim on the page."""
+"""For one claim on the page. A model of many tokens needs more: `heed check --seconds`."""
 
 
 class LiveQuestion(Question):
@@ -58,6 +60,8 @@ class LiveQuestion(Question):
 
     ticket: int = Field(ge=0, le=2**31)
     text: str | None = Field(default=None, max_length=MOST_TEXT)
+    model: str | None = Field(default=None, max_length=64)
+    """The id of the model that claims are about which name none."""
     catalog: bool = False
     stop: bool = False
 
@@ -80,7 +84,7 @@ class RepairQuestion(Question):
     changes: dict[str, Any]
 
 
-def claims_routes(desk: Desk, checker: Checker) -> APIRouter:
+def claims_routes(desk: Desk, checker: Checker, shelves: Shelves) -> APIRouter:
     """Return the routes of this view."""
     routes = APIRouter(prefix="/api/claims")
 
@@ -102,7 +106,7 @@ def claims_routes(desk: Desk, checker: Checker) -> APIRouter:
     async def live(socket: WebSocket) -> None:
         await socket.accept()
         with contextlib.suppress(WebSocketDisconnect):
-            await _Conversation(socket, desk, checker).hold()
+            await _Conversation(socket, desk, checker, shelves).hold()
 
     return routes
 
@@ -110,10 +114,11 @@ def claims_routes(desk: Desk, checker: Checker) -> APIRouter:
 class _Conversation:
     """One page that asks for verdicts."""
 
-    def __init__(self, socket: WebSocket, desk: Desk, checker: Checker) -> None:
+    def __init__(self, socket: WebSocket, desk: Desk, checker: Checker, shelves: Shelves) -> None:
         self.socket = socket
         self.desk = desk
         self.checker = checker
+        self.shelves = shelves
         self.running: dict[bool, tuple[int, list[Job], asyncio.Task[None]]] = {}
 
     async def hold(self) -> None:
@@ -162,6 +167,13 @@ class _Conversation:
             form = await self.desk.work(form_of, question.text)
             await self._send(number, "sheet", **_described(sheets[0]), form=form)
         tasks = [(sheet, claim) for sheet in sheets for claim in sheet.claims]
+        if question.model is not None:
+            try:
+                chosen = str(await self.desk.work(self.shelves.path, question.model))
+            except HeedfulError as error:
+                await self._send(number, "error", message=str(error))
+                return
+            tasks = [(s, claim.changed(model=claim.model or chosen)) for s, claim in tasks]
         answers: asyncio.Queue[tuple[int, Answer]] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         for place, (sheet, claim) in enumerate(tasks):
@@ -310,6 +322,7 @@ def catalog_json() -> str:
                 "name": sheet.name,
                 "title": sheet.title,
                 "source": sheet.source,
+                "skipped": sheet.skipped,
                 "claims": [
                     {**_claim_dict(sheet, claim), "text": claim_text(claim)}
                     for claim in sheet.claims

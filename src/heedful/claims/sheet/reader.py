@@ -12,6 +12,7 @@ of TOML's own syntax costs only the claim it is in.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -102,6 +103,20 @@ class Sheet:
     """What is wrong with the others."""
     origins: dict[str, Origin]
     """For each claim its place in the text, for errors that are found later."""
+    missing: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Of a sheet of the catalog, claims about a model that is not there: id and model."""
+
+    @property
+    def skipped(self) -> str:
+        """What is not judged, and the way to it; nothing where all models are there."""
+        if not self.missing:
+            return ""
+        models = " and ".join(dict.fromkeys(self.missing.values()))
+        count = len(self.missing)
+        return (
+            f"{self.name}: {count} claim{'' if count == 1 else 's'} about {models} "
+            f"{'is' if count == 1 else 'are'} skipped, because no such model is here. {self.source}"
+        )
 
     def located(self, identifier: str, error: HeedfulError) -> FormulaError:
         """Return an error about a claim of this sheet with file, line and column.
@@ -306,20 +321,35 @@ class _Reading:
 
 
 def catalog() -> list[Sheet]:
-    """Return the sheets that come with the laboratory."""
+    """Return the sheets that come with the laboratory.
+
+    Claims about a model are among them where that model was trained: here, in this folder.
+    """
     folder = resources.files("heedful.claims").joinpath("catalog")
     files = sorted(
         (entry for entry in folder.iterdir() if entry.name.endswith(".toml")),
         key=lambda entry: entry.name,
     )
     return [
-        load_sheet(
-            entry.read_text("utf-8"),
-            name=entry.name.removesuffix(".toml"),
-            file=f"catalog/{entry.name}",
+        _with_models_that_are_here(
+            load_sheet(
+                entry.read_text("utf-8"),
+                name=entry.name.removesuffix(".toml"),
+                file=f"catalog/{entry.name}",
+            )
         )
         for entry in files
     ]
+
+
+def _with_models_that_are_here(sheet: Sheet) -> Sheet:
+    missing = {
+        claim.id: claim.model
+        for claim in sheet.claims
+        if claim.model is not None and not Path(claim.model).exists()
+    }
+    here = tuple(claim for claim in sheet.claims if claim.id not in missing)
+    return replace(sheet, claims=here, missing=missing)
 
 
 def find_sheets(paths: Sequence[str | Path]) -> list[Sheet]:
@@ -359,6 +389,15 @@ def only(sheets: Sequence[Sheet], names: Sequence[str]) -> list[Sheet]:
     known = {f"{sheet.name}/{claim.id}": claim.id for sheet in sheets for claim in sheet.claims}
     wanted = set(names)
     for name in names:
+        for sheet in sheets:
+            identifier = name.removeprefix(f"{sheet.name}/")
+            if name not in known and identifier in sheet.missing:
+                raise InputError(
+                    f"claim {name}",
+                    f"is about {sheet.missing[identifier]}, which is not here",
+                    expected="a folder with that model",
+                    hint=sheet.source,
+                )
         if name not in known and name not in known.values():
             raise InputError(
                 f"claim {name}",
