@@ -31,6 +31,9 @@ READ_CHUNK = 1 << 20
 UNFINISHED = ".writing"
 """How the name of a file ends that `atomic_file` has not finished."""
 
+SHIPPED = {"fr-en": Path(__file__).parent / "model" / "shipped" / "fr-en"}
+"""Models that come with the package, by name: where their folders lie."""
+
 Progress = Callable[[int, int], None]
 """Called with (bytes done, of how many)."""
 

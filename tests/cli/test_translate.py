@@ -13,7 +13,9 @@ import pytest
 
 from heedful.cli.inputs import LINE_BYTES, blocks_of_lines
 from heedful.cli.main import main
+from heedful.files import SHIPPED
 from heedful.studies.translation import Translator
+from heedful.studies.translation.documents import translate_texts
 
 TRAINING = """
 steps = 3
@@ -53,7 +55,7 @@ def run(runs: Path) -> Path:
 @pytest.fixture(scope="module")
 def texts(run: Path) -> list[str]:
     """What the function itself says."""
-    return Translator.open(run).texts(LINES)
+    return [one.text for one in translate_texts(Translator.open(run), LINES)]
 
 
 @pytest.fixture
@@ -79,7 +81,9 @@ def test_a_file_and_standard_input_keep_their_lines(
     answer = heed("translate", run, "--file", source)
     assert (answer.code, answer.out) == (0, expected)
     warned = [line for line in answer.err.splitlines() if "left empty" in line]
-    assert [line.split(":")[0] for line in warned] == ["line 4", "line 5"]
+    assert [line.split(":")[0] for line in warned] == ["line 4"]
+    assert "line 6: 'Все' is not in Latin letters: it was left as it is" in answer.err
+    assert len(texts[4]) > 1_000
     assert heed("translate", run, "--file", source, "--output", target).out == ""
     assert target.read_text(encoding="utf-8") == expected
     stdin(source.read_bytes())
@@ -163,7 +167,7 @@ def test_int8_says_so(heed, run: Path) -> None:
     [
         (("x\x07",), "text: holds a control character"),
         (("Oui", "x\x07"), "text 2: holds a control character"),
-        (("a" * 95,), "text: has 97 tokens with its marks"),
+        (("a" * 95, "--json"), "text: has 97 tokens with its marks"),
         (("a", "--file", "x"), "--file: was given together with texts"),
         (("a", "--output", "x"), "--output: was given together with texts"),
         (("--figure", "x.svg"), "--figure: needs a text"),
@@ -178,6 +182,26 @@ def test_int8_says_so(heed, run: Path) -> None:
 )
 def test_what_cannot_be_used_is_refused(refused, run: Path, words, said: str) -> None:
     assert said in refused("translate", run, *words).err
+
+
+def test_without_a_run_the_model_of_the_package_translates(
+    heed, refused, run: Path, monkeypatch: pytest.MonkeyPatch, stdin
+) -> None:
+    monkeypatch.setitem(SHIPPED, "fr-en", run / "model")
+    expected = heed("translate", run, LINES[0], "--beam", 5).out
+    for words in ((LINES[0],), ("fr-en", LINES[0]), (run, LINES[0], "--beam", 5)):
+        assert heed("translate", *words).out == expected
+    answer = heed("translate", LINES[0], LINES[0])
+    assert answer.out == expected * 2
+    assert answer.err == (
+        "translated by fr-en, the French to English model that comes with Heedful\n"
+    )
+    assert heed("translate", "Oui").err.startswith(answer.err)
+    stdin(f"{LINES[0]}\n".encode())
+    assert heed("translate").out == expected
+    for name in ("runs/nowhere", "./nowhere", "x.gguf"):
+        assert "no such file or folder" in refused("translate", name).err
+    assert "heed translate fr-en TEXT" in refused("translate", "my-run", "Oui.").err
 
 
 def test_a_run_of_another_study_is_refused(refused, runs: Path, tmp_path: Path) -> None:

@@ -54,6 +54,34 @@ def test_shards_hold_the_same_model(form: Form | None, tmp_path: Path) -> None:
         assert torch.equal(one(tokens), many(tokens))
 
 
+def test_matrices_can_be_written_in_8_bits(tmp_path: Path) -> None:
+    decoder = random_decoder(small_config()).float()
+    write_folder(decoder, tmp_path / "model", form="heedful", dtype=torch.int8)
+    back = load(tmp_path / "model").decoder.state_dict()
+    for name, old in decoder.state_dict().items():
+        if old.ndim < 2:
+            assert torch.equal(back[name], old)
+        else:  # half a step of each row, and the rounding of float32
+            step = old.abs().amax(dim=-1, keepdim=True) / 127
+            assert ((back[name] - old).abs() <= 0.5001 * step).all()
+    stored = open_checkpoint(tmp_path / "model").source.entries
+    assert {entry.dtype for entry in stored.values()} == {"I8", "F32"}
+    assert not any(name.endswith(".scale") for name in stored)
+    with pytest.raises(InputError, match="8 bits"):
+        write_folder(decoder, tmp_path / "other", form="huggingface", dtype=torch.int8)
+
+
+def test_8_bits_without_scales_are_refused(tmp_path: Path) -> None:
+    decoder = random_decoder(small_config()).float()
+    write_folder(decoder, tmp_path / "model", form="heedful", dtype=torch.int8)
+    path = tmp_path / "model" / "model.safetensors"
+    tensors = load_file(path)
+    del tensors["embedding.weight.scale"]
+    save_file(tensors, path)
+    with pytest.raises(InputError, match="has 8 bits and no scales"):
+        open_checkpoint(tmp_path / "model")
+
+
 def test_numbers_can_be_written_shorter(tmp_path: Path) -> None:
     decoder = random_decoder(small_config())
     write_folder(decoder, tmp_path / "model", dtype=torch.bfloat16)

@@ -158,7 +158,8 @@ def export(
         Parameter(help="hf opens in transformers; heedful holds any decoder of this package."),
     ] = "hf",
     dtype: Annotated[
-        Literal["float32", "float16", "bfloat16"], Parameter(help="Number format to write.")
+        Literal["float32", "float16", "bfloat16", "int8"],
+        Parameter(help="Number format to write; int8 only with --to heedful."),
     ] = "float32",
     json: JsonFlag = False,
 ) -> int:

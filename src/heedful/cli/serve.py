@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -36,14 +37,18 @@ def serve(
         heed serve --port 8000 --no-browser
         heed serve --runs my-runs --model smollm2
     """
+    from heedful.files import SHIPPED
     from heedful.web import serve as begin
+
+    # Whoever has no run yet finds the models of the package; without torch none can be read.
+    known = tuple(filter(Path.is_dir, SHIPPED.values())) if find_spec("torch") else ()
 
     def ready(address: str) -> None:
         print(f"Heedful is at {address}", flush=True)
         print("Ctrl-C ends it.", file=sys.stderr, flush=True)
 
     try:
-        begin(port=port, runs=runs, models=tuple(model or ()), browser=browser, ready=ready)
+        begin(port=port, runs=runs, models=(*(model or ()), *known), browser=browser, ready=ready)
     except KeyboardInterrupt:  # how a server is meant to end
         print("Heedful has ended.", file=sys.stderr)
     return 0

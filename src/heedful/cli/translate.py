@@ -17,7 +17,7 @@ from cyclopts import Parameter
 from heedful.cli.inputs import arriving, blocks_of_lines
 from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, escaped, show
 from heedful.errors import InputError, RunError
-from heedful.files import atomic_file
+from heedful.files import SHIPPED, atomic_file
 
 if TYPE_CHECKING:
     from heedful.studies.translation import Translation, Translator
@@ -31,7 +31,13 @@ else:  # these classes live beside torch, which is loaded only when a model is o
 class SearchFlags:
     """How translations are searched for."""
 
-    beam: Annotated[int, Parameter(help="Number of beams; 1 always takes the likeliest token.")] = 1
+    beam: Annotated[
+        int | None,
+        Parameter(
+            help="Number of beams; 1 always takes the likeliest token. "
+            "[default: 5 for the model of the package, else 1]"
+        ),
+    ] = None
     nbest: Annotated[int, Parameter(help="Translations of each line; at most --beam.")] = 1
     length_penalty: Annotated[
         float, Parameter(help="Beams score log p / tokens^this; above 1 favours long texts.")
@@ -61,10 +67,20 @@ class ShowFlags:
 
 
 DEFAULT_SEARCH, DEFAULT_SHOW = SearchFlags(), ShowFlags()
+DEFAULT_MODEL = "fr-en"
+"""What translates when no run is named."""
+DEFAULT_BEAMS = 5
+"""Beams with which it searches: its figures are measured so."""
 
 
 def translate(
-    run: Annotated[Path, Parameter(help="A run trained on pairs, or an exported translator.")],
+    run: Annotated[
+        str | None,
+        Parameter(
+            help="A run trained on pairs, an exported translator, or fr-en, the French to English "
+            "model of the package, which is taken when no run is named."
+        ),
+    ] = None,
     *texts: Annotated[str, Parameter(help="Texts to translate. [default: standard input]")],
     file: Annotated[Path | None, Parameter(help="Translate this file, line by line.")] = None,
     output: Annotated[Path | None, Parameter(help="Write to this file.")] = None,
@@ -76,33 +92,44 @@ def translate(
 ) -> int:
     """Translate texts, a file, or standard input; line i out is the translation of line i.
 
-    An empty line stays empty. A line that cannot be translated (too long for the model, control
-    characters, not UTF-8) gives an empty line and a warning on stderr. Standard input is
-    translated as it arrives. With --scores, --alignment or --nbest, lines of a file become
-    tab-separated: line, rank, log p, log p per token, text, and links as source-target.
-    With --json, texts give one record, and files one record a line.
+    A line is cut into sentences, and put together again with its own spaces and bullets; an empty
+    line stays empty. A line that cannot be translated (control characters, not UTF-8) gives an
+    empty line and a warning on stderr; what is left as it is, or may be wrong, is said there too.
+    Standard input is translated as it arrives. With --scores, --alignment, --nbest or --json, a
+    line is read as one sentence; lines of a file become tab-separated: line, rank, log p, log p
+    per token, text, and links as source-target. With --json, texts give one record, and files
+    one record a line.
 
     Examples:
 
+        heed translate "Où est la gare ?"
+        heed translate --file french.txt --output english.txt
         heed translate runs/phrasebook "Où est la gare ?"
         heed translate runs/phrasebook "Où est la gare ?" --beam 4 --nbest 4 --scores
         heed translate runs/phrasebook "Où est la gare ?" --alignment --figure words.svg
         heed translate runs/phrasebook --file french.txt --output english.txt
         cat french.txt | heed translate runs/phrasebook > english.txt
     """
+    model, texts = _model_and_texts(run, texts)
     _check(texts, file, output, figure)
     from heedful.studies.translation import Translator
+    from heedful.studies.translation.documents import translate_texts
 
-    translator = Translator.open(run, precision="int8" if int8 else "float32")
-    settings = _settings(search)
+    translator = Translator.open(model, precision="int8" if int8 else "float32")
+    settings = _settings(search, model)
+    whole = not (shown.more or shown.json or figure or search.nbest > 1 or search.max_tokens)
 
     def work(lines: Iterable[str]) -> Iterator[Translation]:
-        return translator.translate(lines, **settings)
+        checked = translator.translate([] if whole else lines, **settings)
+        if not whole:
+            return checked
+        kept = ("beam", "length_penalty", "batch")
+        return translate_texts(translator, lines, **{name: settings[name] for name in kept})
 
     work([])  # what is wrong with the settings is said before anything is read
     if texts:
         _show_texts(
-            run, translator, list(work("\n".join(texts).split("\n"))), settings, shown, figure
+            model, translator, list(work("\n".join(texts).split("\n"))), settings, shown, figure
         )
         return 0
     writer = _LineWriter(translator, shown, strict, search.nbest)
@@ -112,8 +139,44 @@ def translate(
     return 0
 
 
+def _model_and_texts(first: str | None, texts: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Tell the name of a model from a text: the first argument may be either."""
+    from heedful.model.weights.published import PUBLISHED
+
+    if first is not None:
+        if first in SHIPPED or first in PUBLISHED or Path(first).exists():
+            return first, texts
+        if _like_a_path(first, alone=not texts):
+            raise InputError(
+                first,
+                "there is no such file or folder",
+                expected="a run, or a model that translates",
+                hint=f"to translate it as a text: heed translate {DEFAULT_MODEL} TEXT",
+            )
+        texts = (first, *texts)
+    print(
+        f"translated by {DEFAULT_MODEL}, the French to English model that comes with Heedful",
+        file=sys.stderr,
+    )
+    return DEFAULT_MODEL, texts
+
+
+def _like_a_path(text: str, *, alone: bool) -> bool:
+    """Tell whether a text is rather the name of a run that is not there.
+
+    A word that stands alone is a text; before others, "my-run" and "run2" look like names.
+    """
+    if any(map(str.isspace, text)) or text.startswith(("http://", "https://")):
+        return False
+    if text.startswith(("./", "../", "/", "~")) or (text.isascii() and "/" in text):
+        return True
+    if text.endswith((".gguf", ".bin", ".safetensors", ".toml")):
+        return True
+    return not alone and text.isascii() and any(c.isdigit() or c in "-_." for c in text[:-1])
+
+
 def _show_texts(
-    run: Path,
+    run: str,
     translator: Translator,
     found: list[Translation],
     settings: dict[str, Any],
@@ -141,9 +204,12 @@ def _show_texts(
         draw(drawn[0], figure, alignment_figure)
     if not shown.json and not shown.more and settings["nbest"] == 1:
         print("\n".join(one.text for one in found))
+        for place, one in enumerate(found, start=1):
+            for note in one.notes:
+                print(note if len(found) == 1 else f"text {place}: {note}", file=sys.stderr)
         return
     record = TranslatedTexts(
-        model=str(run),
+        model=run,
         languages=translator.format.languages,
         settings={**settings, "precision": translator.step.precision},
         translations=tuple(found),
@@ -171,6 +237,8 @@ class _LineWriter:
         elif one.hypotheses and not one.hypotheses[0].finished:
             count = len(one.hypotheses[0].tokens)
             print(f"{where}: its translation was cut after {count} tokens", file=sys.stderr)
+        for note in one.notes:
+            print(f"{where}: {note}", file=sys.stderr)
         for line in self._lines(one, target):
             target.write(line + "\n")
         target.flush()
@@ -214,9 +282,10 @@ def _check(
         raise InputError("--output", f"{output} cannot be written", expected="a file in a folder")
 
 
-def _settings(search: SearchFlags) -> dict[str, Any]:
+def _settings(search: SearchFlags, model: str) -> dict[str, Any]:
+    usual = DEFAULT_BEAMS if model == DEFAULT_MODEL else 1
     return {
-        "beam": search.beam,
+        "beam": usual if search.beam is None else search.beam,
         "nbest": search.nbest,
         "length_penalty": search.length_penalty,
         "max_tokens": search.max_tokens,

@@ -235,14 +235,20 @@ def overlap(first: Pairs | Documents, second: Pairs | Documents, examples: int =
 def one_word_away(known: Iterable[str], asked: Sequence[str]) -> int:
     """Return how many texts are a known one in which one word was replaced by another.
 
-    Words are letters and digits between anything else, case aside. A text with the very words of a
-    known one counts too; one of fewer than three words never does, since too many are near it.
-
     >>> one_word_away(["Tom is here.", "Yes."], ["Tom was here!", "He was here.", "No."])
     1
     """
+    return sum(near_known(known, asked))
+
+
+def near_known(known: Iterable[str], asked: Sequence[str]) -> list[bool]:
+    """Tell of each text whether it is a known one in which one word was replaced by another.
+
+    Words are letters and digits between anything else, case aside. A text with the very words of a
+    known one counts too; one of fewer than three words never does, since too many are near it.
+    """
     blanked = set(chain.from_iterable(_blanked(text) for text in set(known)))
-    return sum(not blanked.isdisjoint(_blanked(text)) for text in asked)
+    return [not blanked.isdisjoint(_blanked(text)) for text in asked]
 
 
 def _blanked(text: str) -> Iterator[tuple[str | None, ...]]:

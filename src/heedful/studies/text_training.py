@@ -25,13 +25,15 @@ from heedful.data.batches import (
     document_sequences,
     packed,
     pair_sequences,
+    shuffled,
 )
 from heedful.data.corpus import Documents, Pairs
 from heedful.data.readers import read_corpora
-from heedful.data.splits import linked_groups, split
+from heedful.data.splits import alike, linked_groups, split
 from heedful.data.synthetic.biographies import biographies
 from heedful.data.synthetic.phrasebook import phrasebook
 from heedful.data.text_files import ReadOptions
+from heedful.data.variation import Variation, varied
 from heedful.errors import ConfigError, InputError
 from heedful.settings import Settings
 from heedful.tokenization import Tokenizer, learn_tokenizer
@@ -47,6 +49,10 @@ class TextData(Settings):
     """Which corpus: the two that are written by this package, or your own files."""
     files: tuple[str, ...] = ()
     """For `files`: pairs or plain text, in any format that `heed data inspect` reads."""
+    added_files: tuple[str, ...] = ()
+    """For `files`: pairs of another kind, for training only; their whole sentences are taken."""
+    added: PositiveInt = 5_000
+    """How many pairs of `added_files` are taken at most."""
     held_out_files: tuple[str, ...] = ()
     """Texts kept from training that have files of their own; then none of `files` is kept."""
     translate_from: str | None = None
@@ -65,6 +71,8 @@ class TextData(Settings):
     """Ids of a `bpe` tokenizer."""
     plain: bool = False
     """For `bpe`: read no-break spaces as spaces and curved apostrophes as straight ones."""
+    variation: Variation | None = None
+    """For pairs: joined to longer texts, and with other names and numbers, in training."""
     learn: Literal["targets", "all"] = "targets"
     """For pairs: whether the loss counts the targets only, or the sources too."""
     layout: Literal["packed", "bucketed"] = "packed"
@@ -79,7 +87,7 @@ class TextData(Settings):
     def model_post_init(self, _context: object) -> None:
         """Check the settings against one another."""
         if self.source != "files":
-            for name in ("files", "held_out_files", "translate_from"):
+            for name in ("files", "added_files", "held_out_files", "translate_from"):
                 if getattr(self, name):
                     raise ConfigError(f"data.{name}", f"do not belong to source = {self.source!r}")
         elif not self.files:
@@ -113,6 +121,11 @@ class CorpusParts:
 
 def read_parts(data: TextData) -> CorpusParts:
     """Read or write the corpus that the settings name, and divide it."""
+    parts = _divided(data)
+    return _with_added(parts, data) if data.added_files else parts
+
+
+def _divided(data: TextData) -> CorpusParts:
     if data.source == "phrasebook":
         return _phrasebook(data)
     if data.source == "biographies":
@@ -127,6 +140,34 @@ def read_parts(data: TextData) -> CorpusParts:
             kept = _one_corpus(data.held_out_files, ReadOptions(languages=corpus.languages))
         return CorpusParts(train=train, held_out=_turned(kept, data))
     return _by_groups(train, data) if data.split == "groups" else _evenly(train, data)
+
+
+def _with_added(parts: CorpusParts, data: TextData) -> CorpusParts:
+    """Add pairs to the training part: whole sentences that no other part holds."""
+    added = _turned(_one_corpus(data.added_files, ReadOptions()), data)
+    if not isinstance(parts.train, Pairs) or not isinstance(added, Pairs):
+        raise ConfigError("data.added_files", "are no pairs", expected="pairs, beside pairs")
+    others = [part for part in (parts.held_out, parts.test) if part is not None]
+    known = {alike(text) for part in others for side in part.sides for text in side}
+    fitting = [
+        place
+        for place, texts in enumerate(zip(*added.sides, strict=True))
+        if all(_is_sentence(text) and alike(text) not in known for text in texts)
+    ]
+    chosen = shuffled(len(fitting), data.seed, 0)[: data.added]
+    taken = added.take([fitting[place] for place in sorted(chosen.tolist())])
+    train = replace(
+        parts.train,
+        sources=parts.train.sources + taken.sources,
+        targets=parts.train.targets + taken.targets,
+        origins=parts.train.origins + added.origins,
+        notes=(*parts.train.notes, f"{len(taken):,} pairs of {added.name} added"),
+    )
+    return replace(parts, train=train)
+
+
+def _is_sentence(text: str) -> bool:
+    return len(text.split()) > 2 and text[0].isupper() and text.rstrip()[-1] in ".!?"
 
 
 def _one_corpus(files: tuple[str, ...], reading: ReadOptions) -> Documents | Pairs:
@@ -221,6 +262,10 @@ def prepare(values: dict[str, Any]) -> TextTraining:
     config = _configured(values, data, tokenizer.size)
     hashes = {"corpus": train.fingerprint, "held out": kept.fingerprint}
     hashes |= {f"file {origin.path}": origin.sha256 for origin in train.origins}
+    if data.variation is not None:
+        if not isinstance(train, Pairs):
+            raise ConfigError("data.variation", "is for pairs", expected="a corpus of pairs")
+        train = varied(train, data.variation, data.seed)
     return TextTraining(
         config=config,
         batches=_batches(_sequences(train, tokenizer, data, learn_all=data.learn == "all"), data),

@@ -1,4 +1,4 @@
-"""Weights in and out: models from a folder, a GGUF file, a llama2.c file, or a published name.
+"""Weights in and out: models from a folder, a GGUF file, a llama2.c file, or by a known name.
 
 `checkpoint` is a model in files, checked but not loaded; `families` has the names and settings of
 other programs; `huggingface`, `gguf` and `llama2c` are the formats; `published` fetches by name.
@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import torch
 
 from heedful.errors import InputError
+from heedful.files import SHIPPED
 from heedful.model.decoder import Decoder
 from heedful.model.weights.checkpoint import Checkpoint
 from heedful.model.weights.gguf import open_gguf
@@ -79,9 +80,11 @@ def _unreadable(path: Path, error: OSError) -> InputError:
 
 
 def located(path: Path) -> Path:
-    """Return where a model lies: the path, the `model` of a run, or the cache of published ones."""
+    """Return where a model lies: the path, the `model` of a run, the package, or the cache."""
     if (path / "model" / "config.json").is_file():
         return path / "model"
+    if not path.exists() and str(path) in SHIPPED:
+        return SHIPPED[str(path)]
     if path.exists() or str(path) not in PUBLISHED:
         return path
     cached = cached_path(str(path))

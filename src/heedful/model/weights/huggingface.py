@@ -2,7 +2,9 @@
 
 Two forms share the layout. `huggingface` is what `transformers` opens, for the families it
 knows. `heedful` holds any decoder of this package: its own config under `model_type: heedful`,
-and its own parameter names.
+and its own parameter names; only it may hold matrices in 8 bits, each row with a scale:
+
+    NAME int8 (rows, columns), NAME.scale float32 (rows, 1): the matrix is their product
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,6 +46,8 @@ SHARD_BYTES = 5_000_000_000
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 DTYPES = ("F64", "F32", "F16", "BF16")
+SCALE = ".scale"
+"""How the name of the scales of a matrix in 8 bits ends."""
 MAX_JSON_BYTES = 64 * 2**20
 
 
@@ -103,7 +108,13 @@ def write_folder(
             expected=f"the embedding has {decoder.config.vocabulary}",
         )
     written, tensors, form = _contents(decoder, form)
-    if dtype is not None:
+    if dtype is torch.int8:
+        if form != "heedful":
+            raise InputError(
+                "dtype", "is int8", expected="only the form heedful holds matrices in 8 bits"
+            )
+        tensors = in_8_bits(tensors)
+    elif dtype is not None:
         tensors = {name: tensor.to(dtype) for name, tensor in tensors.items()}
     kind = str(next(iter(tensors.values())).dtype).removeprefix("torch.")
     written |= {"dtype": kind, "torch_dtype": kind}
@@ -127,6 +138,24 @@ def write_folder(
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return form
+
+
+def in_8_bits(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Round every matrix to whole numbers from -127 to 127, with one scale for each row.
+
+    No entry is off by more than half its row's scale: the largest entry of the row / 254.
+    """
+    made: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        if tensor.ndim < 2:
+            made[name] = tensor
+            continue
+        rows = tensor.detach().float()
+        scale = rows.abs().amax(dim=-1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny)
+        scale = scale / 127
+        made[name] = (rows / scale).round().to(torch.int8)
+        made[name + SCALE] = scale
+    return made
 
 
 def check_new_folder(folder: Path) -> None:
@@ -249,13 +278,40 @@ class SafetensorsFiles(TensorSource):
         else:
             raise _no_weights(folder)
         self.files = tuple(sorted(set(self._places.values())))
-        self.entries = {name: entry for path in self.files for name, entry in self._announced(path)}
+        found = {name: entry for path in self.files for name, entry in self._announced(path)}
+        self._scaled = {
+            name
+            for name, entry in found.items()
+            if entry.dtype == "I8" and self._has_scales(name, entry, found)
+        }
+        self.entries = {
+            name: entry
+            for name, entry in found.items()
+            if name.removesuffix(SCALE) not in self._scaled or name in self._scaled
+        }
 
     def read(self, name: str) -> Tensor:
-        """Return one tensor in the dtype of the file."""
+        """Return one tensor in the dtype of the file; one in 8 bits times its scales."""
+        tensor = self._stored(name)
+        return tensor * self._stored(name + SCALE) if name in self._scaled else tensor
+
+    def _stored(self, name: str) -> Tensor:
         with safe_open(self._places[name], framework="pt") as file:
             tensor: Tensor = file.get_tensor(name)
             return tensor
+
+    def _has_scales(
+        self, name: str, entry: TensorHeader, found: Mapping[str, TensorHeader]
+    ) -> bool:
+        """Check that a matrix in 8 bits has a scale for each of its rows."""
+        wanted = TensorHeader((*entry.shape[:-1], 1), "F32")
+        if found.get(name + SCALE) != wanted:
+            raise InputError(
+                self.where,
+                f"{name} has 8 bits and no scales",
+                expected=f"{name}{SCALE} with the shape {wanted.shape} in F32",
+            )
+        return True
 
     def _announced(self, path: Path) -> list[tuple[str, TensorHeader]]:
         wanted = [name for name, place in self._places.items() if place == path]
@@ -274,7 +330,7 @@ class SafetensorsFiles(TensorSource):
             ]
         for name, entry in headers:
             check_name(name, self.where)
-            if entry.dtype not in DTYPES:
+            if entry.dtype not in (*DTYPES, "I8"):
                 raise InputError(
                     self.where,
                     f"{name} has dtype {entry.dtype}",

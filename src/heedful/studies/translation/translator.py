@@ -175,6 +175,8 @@ class Translation(Record):
     """Best first; none for an empty line and for one with a problem."""
     problem: str = ""
     """Why the line could not be translated; empty when it could."""
+    notes: tuple[str, ...] = ()
+    """What was left as it is, or may be wrong; only of lines that are read as whole texts."""
 
 
 class Translator:
@@ -280,7 +282,7 @@ class Translator:
 
     def _prompts(self, lines: Sequence[str]) -> list[tuple[list[int], str]]:
         """Return for each line its prompt or what is wrong with it; neither for an empty one."""
-        problems = [_problem(line) for line in lines]
+        problems = [_too_long(line) or problem_of(line) for line in lines]
         written = [
             "" if problem else self.format.written(line)
             for line, problem in zip(lines, problems, strict=True)
@@ -314,10 +316,13 @@ class Translator:
         return ""
 
 
-def _problem(line: str) -> str:
-    """Say what makes a line no text to translate, whatever the model."""
-    if len(line) > LONGEST_LINE:
-        return f"is longer than {LONGEST_LINE:,} characters"
+def _too_long(line: str) -> str:
+    """Say that a line is too long to be read as one sentence."""
+    return f"is longer than {LONGEST_LINE:,} characters" if len(line) > LONGEST_LINE else ""
+
+
+def problem_of(line: str) -> str:
+    """Say what makes a line no text to translate, whatever the model and its length."""
     if line.isprintable():
         return ""
     for place, letter in enumerate(line, start=1):
@@ -379,14 +384,15 @@ def opened(path: Path) -> Opened:
     """Return decoder, tokenizer and format, or say why this cannot translate."""
     if path.is_dir() and is_run(path):
         return _from_run(path)
-    if located(path).exists() and not (path / FILE).is_file():
+    folder = located(path)
+    if folder.exists() and not (folder / FILE).is_file():
         raise _not_a_translator(path)
-    pretrained = load(path)
+    pretrained = load(folder)
     if pretrained.tokenizer is None:
         raise InputError(
             str(path), "has no tokenizer", hint="put its tokenizer.json into the folder"
         )
-    return pretrained.decoder, pretrained.tokenizer, TranslationFormat.read(path)
+    return pretrained.decoder, pretrained.tokenizer, TranslationFormat.read(folder)
 
 
 def keep_model(

@@ -1,0 +1,145 @@
+"""One table for all translators: several test sets, BLEU and chrF, and what is wrong by rule.
+
+    python benchmarks/translation_table.py MODEL --tatoeba fra.txt.gz --multi30k test.fr test.en
+
+MODEL is a run, an exported translator, or fr-en. The sets: the test part of Tatoeba as
+recipes/translator.toml divides it; of it the sentences more than one word away from every training
+sentence, and those of 15 words and more; Multi30k 2016, out of domain; and 100 everyday sentences
+of our own with two references (recipes/everyday_fr_en.tsv), of which none is in Tatoeba. The
+figures go under the name of the model into results/translator.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import tomllib
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sacrebleu
+from score_translation import scored, words
+
+from heedful.data.corpus import Pairs
+from heedful.data.readers import read_corpora
+from heedful.data.splits import References, near_known, references
+from heedful.data.text_files import ReadOptions
+from heedful.machine import examine
+from heedful.studies.text_training import TextData, read_parts
+from heedful.studies.translation import Translator
+from heedful.studies.translation.documents import translate_texts
+from heedful.studies.translation.faults import count_faults
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "translator.json"
+RECIPE = HERE / "recipes" / "translator.toml"
+EVERYDAY = HERE / "recipes" / "everyday_fr_en.tsv"
+LONG = 15
+"""Words from which a sentence is long."""
+
+
+def part(whole: References, chosen: Iterable[bool]) -> References:
+    """Return the sources that were chosen, with their references."""
+    kept = [place for place, one in enumerate(chosen) if one]
+    return References(
+        sources=tuple(whole.sources[place] for place in kept),
+        targets=tuple(whole.targets[place] for place in kept),
+    )
+
+
+def tatoeba(file: Path) -> dict[str, References]:
+    """Return the test part, what of it is far from training, and its long sentences."""
+    values = tomllib.loads(RECIPE.read_text("utf-8"))["data"] | {"files": [str(file)]}
+    values.pop("added_files", None)
+    parts = read_parts(TextData.of(values))
+    assert isinstance(parts.test, Pairs)
+    whole = references(parts.test)
+    near = near_known(parts.train.sides[0], whole.sources)
+    return {
+        "Tatoeba, test part": whole,
+        "of it far from training": part(whole, (not one for one in near)),
+        "of it 15 words and more": part(whole, (len(words(s)) >= LONG for s in whole.sources)),
+    }
+
+
+def test_sets(given: argparse.Namespace) -> dict[str, References]:
+    """Read every set that was asked for."""
+    rows = [line.split("\t") for line in EVERYDAY.read_text("utf-8").splitlines()]
+    sets = {
+        "everyday": References(
+            sources=tuple(row[0] for row in rows), targets=tuple(tuple(row[1:]) for row in rows)
+        )
+    }
+    if given.multi30k:
+        (found,) = read_corpora(given.multi30k, ReadOptions(source="fr"))
+        assert isinstance(found, Pairs)
+        sets["Multi30k 2016, out of domain"] = references(found)
+    return (tatoeba(given.tatoeba) if given.tatoeba else {}) | sets
+
+
+def measure(translator: Translator, wanted: References, search: dict[str, Any]) -> dict[str, Any]:
+    """Translate one set and score it."""
+    started = time.process_time()
+    found = [one.text for one in translate_texts(translator, wanted.sources, **search)]
+    seconds = time.process_time() - started
+    faults = count_faults(wanted.sources, found, wanted.targets).to_dict()
+    return scored(found, wanted.targets) | {
+        "dropped": round(faults["dropped"], 4),
+        "loops": round(faults["loops"], 4),
+        "invented_numbers": round(faults["invented_numbers"], 4),
+        "processor_seconds": round(seconds, 1),
+    }
+
+
+def store(name: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Put the rows of a model in the place of its former ones."""
+    stored = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    machine = examine()
+    kept = [row for row in stored.get("scores", []) if row["model"] != name]
+    result = {
+        "question": "How well do translators do on sentences of several kinds?",
+        "date": datetime.now(tz=UTC).date().isoformat(),
+        "machine": {"cpu": machine.cpu, "cores": machine.cores, "sacrebleu": sacrebleu.__version__},
+        "scores": [*kept, *rows],
+    }
+    RESULTS.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def main() -> None:
+    """Score one model on every set."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model")
+    parser.add_argument("--tatoeba", type=Path)
+    parser.add_argument("--multi30k", type=Path, nargs=2)
+    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--length-penalty", type=float, default=1.0)
+    parser.add_argument("--show", action="store_true", help="print the everyday translations")
+    parser.add_argument("--no-store", action="store_true", help="print only")
+    given = parser.parse_args()
+    translator = Translator.open(given.model)
+    search = {"beam": given.beam, "length_penalty": given.length_penalty}
+    name = Path(given.model).name
+    rows = []
+    for kind, wanted in test_sets(given).items():
+        row = {"model": name, "set": kind, **search, **measure(translator, wanted, search)}
+        rows.append(row)
+        print(
+            f"{kind:30} {row['sentences']:5,}  BLEU {row['bleu']:.1f} "
+            f"[{row['bleu_low']:.1f}, {row['bleu_high']:.1f}]  chrF {row['chrf']:.1f}  dropped "
+            f"{row['dropped']:.1%}  loops {row['loops']:.1%}  numbers {row['invented_numbers']:.1%}"
+            f"  {row['processor_seconds']:.0f} s",
+            flush=True,
+        )
+    if given.show:
+        sources = [line.split("\t")[0] for line in EVERYDAY.read_text("utf-8").splitlines()]
+        for one in translate_texts(translator, sources, **search):
+            print(f"{one.source}\n    {one.text}")
+    if not given.no_store:
+        store(name, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,301 @@
+"""Whole texts: a line of several sentences, or of more than a model can read at once.
+
+A translator reads one sentence. Here a line is cut into sentences, each is translated, and the
+line is put together again with its own spaces, bullets and marks in between, so that nothing of
+the layout is lost. What is too long for the model is cut further, between clauses where it can
+be; what has no letters, or letters of a script that the model was never taught, stays as it is.
+So do the marks of Markdown and of subtitles, and code; a mark inside a sentence cuts it in two.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from heedful.data.languages import NAMES, guess_language
+from heedful.errors import InputError
+from heedful.studies.translation.translator import CHUNK, ROWS, Translation, Translator, problem_of
+
+ABBREVIATIONS = frozenset(
+    (
+        *("m", "mm", "mme", "mmes", "mlle", "mlles", "dr", "drs", "pr", "me", "mgr", "st", "ste"),
+        *("av", "bd", "boul", "chap", "cf", "ex", "fig", "p", "pp", "vol", "no", "nº", "n°"),
+        *("art", "env", "approx", "tél"),
+    )
+)
+"""Words after which a full stop ends no sentence."""
+LATIN = frozenset(NAMES)
+"""Languages written in Latin letters, of those whose names are known here."""
+FEWEST_WORDS = 5
+"""Words from which on a line is said to read as another language: fewer tell too little."""
+
+SOURCE_SHARE = 0.6
+"""How much of the context a source may take: French needs somewhat more tokens than English."""
+LONGEST_TOKEN = 16
+"""Characters that the tokens of a text have at most, on average."""
+
+_END = re.compile(r"[.!?…]+(?:\s?»|[\"'”’)\]])*(?=\s)")
+_BULLET = re.compile(r"\s*(?:(?:[-*+•–—>|]|#{1,6}|\d{1,3}[.)])\s+)*")
+_MARK = re.compile(
+    r"</?\w[^<>]*>"  # a tag, as in HTML and subtitles
+    r"|\{\\[^{}]*\}"  # the place of a subtitle
+    r"|`[^`]+`"  # code
+    r"|\*\*|(?<!\w)__|__(?!\w)"  # strong
+    r"|!?\[(?=[^\[\]]*\]\()|\]\([^()\s]*\)"  # both ends of a link
+    r"|\s\|(?=\s|$)"  # between the cells of a table
+    r"|https?://[^\s<>()]+[^\s<>().,;:!?]"
+)
+"""Marks of Markdown and of subtitles, which stay as they are."""
+_AS_IT_IS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\S+|[`~]{3}.*")
+_NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f ]\d+)*")
+_CLAUSE_ENDS = (re.compile(r"[;:]\s"), re.compile(r",\s"), re.compile(r"\s"))
+"""Where a sentence may be cut that is too long, the better places first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A part of a line."""
+
+    text: str
+    translated: bool
+    """Whether it is to be translated; else it is copied."""
+    cut: bool = False
+    """Whether it is a part of a sentence that was too long."""
+
+
+def translate_texts(
+    translator: Translator,
+    lines: Iterable[str],
+    *,
+    beam: int = 1,
+    length_penalty: float = 1.0,
+    batch: int = ROWS,
+) -> Iterator[Translation]:
+    """Translate lines of any length, in their order; what may be wrong is said in `notes`.
+
+    A line of one sentence is translated exactly as `translator.translate` does it.
+    """
+    rest, code = iter(lines), False
+    while chunk := list(islice(rest, CHUNK)):
+        problems = [problem_of(line) for line in chunk]
+        cut: list[list[Piece]] = []
+        for line, problem in zip(chunk, problems, strict=True):
+            fence = line.lstrip().startswith("```")
+            if (code or fence) and line.strip():
+                cut.append([Piece(text=line, translated=False)])
+            else:
+                cut.append([] if problem else pieces_of(translator, line))
+            code = code != fence
+        asked = [piece.text for pieces in cut for piece in pieces if piece.translated]
+        found = translator.translate(asked, beam=beam, length_penalty=length_penalty, batch=batch)
+        for line, problem, pieces in zip(chunk, problems, cut, strict=True):
+            if problem or not pieces:
+                yield Translation(source=line, text="", problem=problem)
+                continue
+            made = [next(found) if piece.translated else None for piece in pieces]
+            yield _together(translator, line, pieces, made)
+
+
+def _together(
+    translator: Translator,
+    line: str,
+    pieces: Sequence[Piece],
+    made: Sequence[Translation | None],
+) -> Translation:
+    """Put the translated pieces of a line together."""
+    done = [one for one in made if one is not None]
+    if len(pieces) == len(done) == 1 and done[0].problem:
+        return done[0]
+    texts, notes = [], []
+    for piece, one in zip(pieces, made, strict=True):
+        if one is None:
+            texts.append(piece.text)
+        elif one.problem:
+            texts.append(piece.text)
+            notes.append(f"{_shortened(piece.text)!r} {one.problem}: it was left as it is")
+        else:
+            texts.append(_as_a_part(piece.text, one.text) if piece.cut else one.text)
+    text = "".join(texts)
+    notes += _doubts(translator.format.languages, line, text, pieces)
+    notes += [
+        f"the translation of {_shortened(one.source)!r} was cut after "
+        f"{len(one.hypotheses[0].tokens)} tokens"
+        for one in done
+        if one.hypotheses and not one.hypotheses[0].finished and len(pieces) > 1
+    ]
+    hypotheses = done[0].hypotheses if len(pieces) == len(done) == 1 else ()
+    return Translation(source=line, text=text, hypotheses=hypotheses, notes=tuple(notes))
+
+
+def _doubts(
+    languages: tuple[str, str], line: str, text: str, pieces: Sequence[Piece]
+) -> Iterator[str]:
+    """Say what a reader should not trust."""
+    if languages[0] in LATIN:
+        strange = [piece.text for piece in pieces if not piece.translated and _strange(piece.text)]
+        if strange:
+            yield f"{_shortened(strange[0])!r} is not in Latin letters: it was left as it is"
+    guess = guess_language([line]).language
+    if guess not in (None, languages[0]) and len(line.split()) >= FEWEST_WORDS:
+        wanted = NAMES.get(languages[0], languages[0])
+        yield f"reads as {NAMES[str(guess)]}, not {wanted}: its translation may be wrong"
+    known, written = numbers(line), numbers(text)
+    lost, invented = sorted(known - written), sorted(written - known)
+    if lost:
+        yield f"the translation leaves out {', '.join(lost)}"
+    if invented:
+        yield f"the translation has {', '.join(invented)}, which the text has not"
+
+
+def numbers(text: str) -> set[str]:
+    """Return the numbers of a text that are written in digits, without what groups the digits.
+
+    >>> sorted(numbers("En 1789, 12 000 hommes"))
+    ['12000', '1789']
+    """
+    return {re.sub(r"\D", "", number) for number in _NUMBER.findall(text)}
+
+
+def pieces_of(translator: Translator, line: str) -> list[Piece]:
+    """Cut a line into what is translated and what is copied; joined, they are the line.
+
+    White space at the ends is layout too; a line of nothing else has no pieces.
+    """
+    if not line.strip():
+        return []
+    pieces: list[Piece] = []
+    place = 0
+    marks = [mark.span() for mark in _MARK.finditer(line)]
+    for start, end in [*marks, (len(line), len(line))]:
+        begun = any(piece.translated for piece in pieces)
+        pieces += _in_sentences(translator, line[place:start], begun=begun, cut=bool(marks))
+        pieces.append(Piece(text=line[start:end], translated=False))
+        place = end
+    return _without_outer_space(pieces)
+
+
+def _in_sentences(translator: Translator, text: str, *, begun: bool, cut: bool) -> Iterator[Piece]:
+    """Yield the pieces of what stands between two marks; bullets only where a line begins."""
+    latin = translator.format.languages[0] in LATIN
+    bullet = None if begun else _BULLET.match(text)
+    start = 0 if bullet is None else bullet.end()
+    yield Piece(text=text[:start], translated=False)
+    for sentence, space in sentences(text[start:]):
+        yield from _fitting(translator, sentence, latin=latin, cut=cut)
+        yield Piece(text=space, translated=False)
+
+
+def _without_outer_space(pieces: list[Piece]) -> list[Piece]:
+    """Drop empty pieces; a line that is one sentence and blanks is that sentence."""
+    kept = [piece for piece in pieces if piece.text]
+    words = [piece for piece in kept if piece.text.strip()]
+    return words if len(words) == 1 and words[0].translated else kept
+
+
+def sentences(line: str) -> Iterator[tuple[str, str]]:
+    """Yield the sentences of a line, each with the white space after it.
+
+    >>> list(sentences("M. Petit est là. Vraiment ? Oui."))
+    [('M. Petit est là.', ' '), ('Vraiment ?', ' '), ('Oui.', '')]
+    """
+    start = 0
+    for end in _END.finditer(line):
+        rest = line[end.end() :]
+        follows = rest.lstrip()
+        if not follows or not _ends_sentence(line[start : end.end()], end[0], follows):
+            continue
+        space = len(rest) - len(follows)
+        yield line[start : end.end()], rest[:space]
+        start = end.end() + space
+    kept = line[start:].rstrip()
+    yield kept, line[start + len(kept) :]
+
+
+def _ends_sentence(before: str, mark: str, follows: str) -> bool:
+    """Tell whether a mark ends a sentence, from the words around it."""
+    opening = follows.lstrip("\"'«“‘([—–-¿¡ \u00a0\u202f")[:1]
+    if opening.islower():
+        return False
+    if mark != ".":
+        return True
+    words = before[:-1].split()
+    word = words[-1].lstrip("(«\"'").casefold() if words else ""
+    single = len(word) == 1 and word.isalpha() and word not in "àyô"
+    numbered = len(words) == 1 and word.isdigit()
+    return not (word in ABBREVIATIONS or single or numbered or re.fullmatch(r"\w\.-?\w", word))
+
+
+def _fitting(translator: Translator, text: str, *, latin: bool, cut: bool) -> Iterator[Piece]:
+    """Yield a sentence whole if the model can read and answer it, else in parts."""
+    if not any(map(str.isalpha, text)) or (latin and _strange(text)) or _AS_IT_IS.fullmatch(text):
+        yield Piece(text=text, translated=False)
+        return
+    parts = _cut(translator, text)
+    for part in parts:
+        word = part.strip()
+        before = len(part) - len(part.lstrip())
+        yield Piece(text=part[:before], translated=False)
+        yield Piece(text=word, translated=any(map(str.isalpha, word)), cut=cut or len(parts) > 1)
+        yield Piece(text=part[before + len(word) :], translated=False)
+
+
+def _strange(text: str) -> bool:
+    """Tell whether most letters of a text are of another script than the Latin one."""
+    letters = [letter for letter in text if letter.isalpha()]
+    other = sum("LATIN" not in unicodedata.name(letter, "") for letter in letters)
+    return 2 * other > len(letters)
+
+
+def most_tokens(translator: Translator) -> int:
+    """Return how many tokens a source may have: the answer must fit into the context too."""
+    return int(SOURCE_SHARE * translator.decoder.config.context)
+
+
+def _cut(translator: Translator, text: str) -> list[str]:
+    """Halve a text until every part fits, with room for the answer."""
+    most = most_tokens(translator)
+    # A huge text is certain not to fit, and need not be encoded whole to know it.
+    if len(text) <= LONGEST_TOKEN * most:
+        try:
+            fits = len(translator.tokenizer.encode(translator.format.written(text))) <= most
+        except InputError:  # a letter that the tokenizer does not know: cutting would not help
+            return [text]
+        if fits:
+            return [text]
+    if len(text) < 2:
+        return [text]
+    place = _best_cut(text)
+    return _cut(translator, text[:place]) + _cut(translator, text[place:])
+
+
+def _best_cut(text: str) -> int:
+    """Return where to cut a text in two: between clauses, words or letters, near its middle."""
+    middle = len(text) / 2
+    for marks in _CLAUSE_ENDS:
+        places = [mark.end() for mark in marks.finditer(text)]
+        # A cut near an end would only take a word away.
+        places = [place for place in places if middle / 2 <= place <= 1.5 * middle]
+        if places:
+            return min(places, key=lambda place: abs(place - middle))
+    return len(text) // 2
+
+
+def _as_a_part(source: str, text: str) -> str:
+    """Write the translation of a part as a part: no full stop, no capital that it had not."""
+    if not text:
+        return source
+    if source[-1] not in ".!?…" and text[-1] in ".!?":
+        text = text[:-1]
+        if source[-1] in ",;:":
+            text += source[-1]
+    first = text.split(maxsplit=1)[0]
+    if source[0].islower() and first != "I" and not first.startswith("I'"):
+        text = text[:1].lower() + text[1:]
+    return text
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 30 else text[:29] + "…"

@@ -1,0 +1,86 @@
+"""Pairs joined to longer ones, and with other names and numbers: nothing is lost or torn apart."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from heedful.data.corpus import Pairs
+from heedful.data.variation import Variation, varied
+from heedful.errors import ConfigError
+
+PAIRS = Pairs(
+    name="x",
+    sources=(
+        "Tom est là.",
+        "Je vais à Boston.",
+        "Il a 30 ans.",
+        "Où est-il ?",
+        "Marie dort !",
+        "C'est l'avis d'Alice.",
+        "Il y a 1 chat.",
+    )
+    * 30,
+    targets=(
+        "Tom is here.",
+        "I go to Boston.",
+        "He is 30.",
+        "Where is he?",
+        "Mary sleeps!",
+        "It's what Alice thinks.",
+        "There is 1 cat.",
+    )
+    * 30,
+    languages=("fr", "en"),
+)
+
+
+def words(texts: tuple[str, ...]) -> list[str]:
+    """Return the words of all texts in one order, without case and what joins sentences."""
+    found = re.findall(r"[^\W_]+", " ".join(texts).lower())
+    return sorted(word for word in found if word not in {"et", "mais", "ou", "and", "but", "or"})
+
+
+def test_every_pair_stands_in_each_round_once() -> None:
+    made = varied(PAIRS, Variation(rounds=3, joined=0.5), seed=1)
+    for side, before in zip(made.sides, PAIRS.sides, strict=True):
+        assert words(side) == words(before * 3)
+    pairs = list(zip(*made.sides, strict=True))
+    assert sum(pair in set(zip(*PAIRS.sides, strict=True)) for pair in pairs) == 315
+    assert any(" et " in source and " and " in target for source, target in pairs)
+
+
+def test_names_and_numbers_change_alike_on_both_sides() -> None:
+    made = varied(PAIRS, Variation(renamed=1.0), seed=2)
+    assert len(made) == len(PAIRS)
+    for place, (source, target) in enumerate(zip(*made.sides, strict=True)):
+        wanted = re.escape(PAIRS.targets[place])
+        for known in ("Tom", "Boston", "30", "Alice"):
+            wanted = wanted.replace(known, r"([^\W_]+)")
+        found = re.fullmatch(wanted, target)
+        assert found is not None
+        assert all(name in source for name in found.groups())
+    # A vowel for a vowel: "d'Alice" may not become "d'Boston".
+    assert not re.search(r"d'[BT]", " ".join(made.sources))
+    assert "1 chat" in " ".join(made.sources)
+    assert "Marie" in " ".join(made.sources)
+    assert len(set(made.sources)) > len(set(PAIRS.sources))
+
+
+def test_the_seed_decides_everything() -> None:
+    settings = Variation(rounds=2, joined=0.3, renamed=0.5)
+    first, again, other = (varied(PAIRS, settings, seed).sides for seed in (0, 0, 1))
+    assert first == again != other
+
+
+def test_without_known_words_between_them_sentences_stay_whole() -> None:
+    pairs = Pairs(name="x", sources=("Ja.", "Nej.") * 20, targets=("Yes.", "No.") * 20)
+    for source, target in zip(*varied(pairs, Variation(joined=1.0), seed=0).sides, strict=True):
+        assert source.count(".") == target.count(".") > 1
+
+
+@pytest.mark.parametrize("settings", [{"joined": 1.5}, {"rounds": 0}, {"renamed": -0.1}])
+def test_shares_are_checked(settings: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match=r"data\.variation"):
+        Variation.of(settings)

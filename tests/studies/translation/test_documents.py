@@ -1,0 +1,141 @@
+"""Whole texts: cut into sentences and put together again, with nothing lost in between."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_translators import all_bytes, translator
+
+from heedful.studies.translation.documents import (
+    most_tokens,
+    numbers,
+    pieces_of,
+    sentences,
+    translate_texts,
+)
+
+READER = translator(all_bytes())
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("Bonjour. Ça va ? Oui !", 3),
+        ("M. Petit et Mme. Grand sont là.", 1),
+        ("Il est né en 50 av. J.-C. à Rome.", 1),
+        ("Il a dit « Viens ! » et il est parti.", 1),
+        ("J. Dupont habite ici… Enfin, je crois.", 2),
+        ("Des pommes, des poires, etc. Tout est bon.", 2),
+        ("1. Ouvrez la porte.", 1),
+        ("Cela coûte 3.50 euros.", 1),
+        ("Quoi ?! Non.", 2),
+    ],
+)
+def test_sentences_end_where_they_end(line: str, count: int) -> None:
+    found = list(sentences(line))
+    assert "".join(text + space for text, space in found) == line
+    assert len(found) == count
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(alphabet="aé .?!\n\t-*«»12ж", max_size=200))
+def test_the_pieces_of_a_line_are_the_line(line: str) -> None:
+    pieces = pieces_of(READER, line)
+    joined = "".join(piece.text for piece in pieces)
+    assert joined.strip() == line.strip()
+    for piece in pieces:
+        if piece.translated:
+            assert len(READER.tokenizer.encode(piece.text)) <= most_tokens(READER)
+
+
+@pytest.mark.parametrize("line", ["a" * 10_000, "mot " * 2_500, "un, deux ; " * 900])
+def test_a_line_of_ten_thousand_characters_is_translated_in_parts(line: str) -> None:
+    pieces = pieces_of(READER, line)
+    assert "".join(piece.text for piece in pieces).strip() == line.strip()
+    assert sum(piece.translated for piece in pieces) > 100
+
+
+def test_layout_and_what_is_no_language_stay() -> None:
+    line = "  - 12 % ; https://example.org/a?b"
+    (made,) = translate_texts(READER, ["\t* 42. ..."])
+    assert made.text == "\t* 42. ..."
+    (made,) = translate_texts(READER, ["https://example.org/page"])
+    assert made.text == "https://example.org/page"
+    assert pieces_of(READER, line)[0].text == "  - "
+
+
+def test_another_script_is_left_and_said() -> None:
+    (made,) = translate_texts(READER, ["Привет, как дела?"])
+    assert made.text == "Привет, как дела?"
+    assert "not in Latin letters" in made.notes[0]
+
+
+def test_one_sentence_is_what_the_translator_says() -> None:
+    lines = ["abc de", "", "   ", "é o?", "a\x00b"]
+    whole = list(translate_texts(READER, lines))
+    plain = list(READER.translate(lines))
+    assert [one.text for one in whole] == [one.text for one in plain]
+    assert [one.problem for one in whole] == [one.problem for one in plain]
+    assert [len(one.hypotheses) for one in whole] == [len(one.hypotheses) for one in plain]
+
+
+def test_line_i_belongs_to_line_i() -> None:
+    lines = ["a. B. C.", "", "d", "e ! F ?"]
+    together = [one.text for one in translate_texts(READER, lines)]
+    assert together == [next(translate_texts(READER, [line])).text for line in lines]
+
+
+def test_numbers_that_differ_are_said() -> None:
+    assert numbers("12 000 et 3,5") == {"12000", "35"}
+    (made,) = translate_texts(READER, ["a 1789"])
+    assert any("leaves out 1789" in note for note in made.notes)
+
+
+def test_another_language_is_said() -> None:
+    (made,) = translate_texts(READER, ["This is what he said to the others."])
+    assert any("reads as English, not French" in note for note in made.notes)
+
+
+SUBTITLES = """12
+00:00:01,000 --> 00:00:02,500
+<i>ab cd</i>
+{\\an8}- e o ?"""
+MARKDOWN = """# abc
+
+* **ab** cd `x = 1` [de](https://example.org/a_b)
+| a | b |
+|---|---|
+```
+code = abc
+```
+> ob. Ec."""
+
+
+@pytest.mark.parametrize("text", [SUBTITLES, MARKDOWN])
+def test_marks_of_subtitles_and_markdown_stay(text: str) -> None:
+    lines = text.split("\n")
+    made = [one.text for one in translate_texts(READER, lines)]
+    assert len(made) == len(lines)
+    for line, new in zip(lines, made, strict=True):
+        pieces = pieces_of(READER, line)
+        kept = [piece.text.strip() for piece in pieces if not piece.translated]
+        place = 0
+        for mark in kept:  # in their order
+            place = new.index(mark, place) + len(mark)
+    words = {piece.text for line in lines for piece in pieces_of(READER, line) if piece.translated}
+    assert words <= {
+        "ab cd",
+        "e o ?",
+        "abc",
+        "ab",
+        "cd",
+        "de",
+        "a",
+        "b",
+        "code = abc",
+        "ob.",
+        "Ec.",
+    }
+    unchanged = range(2) if text == SUBTITLES else (1, 4, 5, 6, 7)
+    assert all(made[place] == lines[place] for place in unchanged)
