@@ -34,6 +34,8 @@ CRASHES = ("Traceback (most recent call last)", "this should not happen")
 """What a page never shows: `heed` failing in a way nobody meant."""
 TIME_LIMIT = 300
 """Seconds after which a command counts as hanging."""
+PROGRESS = re.compile(r".+: \d{1,3} %, \d+ (?:s|min|h)\b.*")
+"""What work says of itself when it takes long, as it does beside other programs."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ def run(arguments: list[str], folder: Path) -> tuple[str, int]:
     if any(sign in finished.stdout for sign in CRASHES):
         raise RuntimeError(f"heed {shlex.join(arguments)} crashed:\n{finished.stdout}")
     lines = [line.rstrip() for line in finished.stdout.splitlines()]
+    lines = [line for line in lines if not PROGRESS.fullmatch(line)]
     return "".join(f"{line}\n" for line in lines), finished.returncode
 
 
