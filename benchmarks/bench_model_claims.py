@@ -145,7 +145,9 @@ class Sheet:
 
     def __init__(self, scratch: Path, chosen: argparse.Namespace) -> None:
         self.scratch, self.seconds = scratch, chosen.seconds
-        self.names = {"TRANSLATOR": str(translator(chosen.translator, scratch))}
+        self.names = {}
+        if not chosen.no_translator:
+            self.names["TRANSLATOR"] = str(translator(chosen.translator, scratch))
         if chosen.stories is not None:
             self.names["STORIES"] = str(chosen.stories)
         if chosen.smollm2:
@@ -159,27 +161,13 @@ class Sheet:
     def _corpus(self, name: str) -> Path:
         return self.scratch / f"{name.lower()}.txt"
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> list[dict[str, Any]]:
         """Judge all statements about the models that are there."""
         for claim in load_sheet(SHEET.read_text("utf-8")).claims:
             if claim.model in self.names:
                 self.rows.append(self._judged(claim))
                 print("  ".join(f"{value}" for value in self.rows[-1].values()), flush=True)
-        words = [row["verdict"] for row in self.rows]
-        compared = [row for row in self.rows if row["transformers"]]
-        return {
-            "statements": len(self.rows),
-            "false": sum(row["says"] == "false" for row in self.rows),
-            **{word: words.count(word) for word in sorted(set(words))},
-            "decided": sum(word != "undecided" for word in words),
-            "against what is true": sum(row["wrong"] for row in self.rows),
-            "refutations by a text": len(compared),
-            "agreeing with transformers": sum(row["agrees"] == "yes" for row in compared),
-            "refutations by a mean": sum(
-                row["verdict"] == "refuted" and not row["transformers"] for row in self.rows
-            ),
-            "seconds": round(sum(row["seconds"] for row in self.rows), 1),
-        }
+        return self.rows
 
     def _judged(self, claim: Claim) -> dict[str, Any]:
         name = str(claim.model)
@@ -213,6 +201,24 @@ class Sheet:
                 "agrees": "yes" if near else "no",
             }
         return row
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what a sheet comes to."""
+    words = [row["verdict"] for row in rows]
+    compared = [row for row in rows if row["transformers"]]
+    refuted = sum(word == "refuted" for word in words)
+    return {
+        "statements": len(rows),
+        "false": sum(row["says"] == "false" for row in rows),
+        **{word: words.count(word) for word in sorted(set(words))},
+        "decided": sum(word != "undecided" for word in words),
+        "against what is true": sum(row["wrong"] for row in rows),
+        "refutations by a text": len(compared),
+        "agreeing with transformers": sum(row["agrees"] == "yes" for row in compared),
+        "refutations by a mean over a corpus": refuted - len(compared),
+        "processor seconds": round(sum(row["seconds"] for row in rows), 1),
+    }
 
 
 def heads(name: str, lengths: list[int], places: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -271,18 +277,22 @@ def tasks() -> list[dict[str, Any]]:
     return rows
 
 
+def stored() -> dict[str, Any]:
+    """Return the stored figures."""
+    return json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+
+
 def store(part: dict[str, Any]) -> None:
     """Put a part into the stored figures, beside what is there."""
-    stored = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    stored = {"question": "What can be decided about trained models?", **stored, **part}
-    stored["machine"] = {
+    content = {"question": "What can be decided about trained models?", **stored(), **part}
+    content["machine"] = {
         "cpu": cpu_name(),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "load": load(),
     }
-    write_json(RESULTS, stored)
+    write_json(RESULTS, content)
 
 
 def main() -> None:
@@ -292,6 +302,7 @@ def main() -> None:
     )
     options.add_argument("--part", choices=["sheet", "heads", "tasks"], default="sheet")
     options.add_argument("--translator", type=Path, help="a run trained on pairs")
+    options.add_argument("--no-translator", action="store_true")
     options.add_argument("--stories", type=Path, help="stories260K.bin")
     options.add_argument("--smollm2", action="store_true")
     options.add_argument("--seconds", type=float, default=60.0, help="for each statement")
@@ -310,9 +321,10 @@ def main() -> None:
             part["smollm2 heads, megabytes"] = round(peak / 1000)
     else:
         with tempfile.TemporaryDirectory() as scratch:
-            sheet = Sheet(Path(scratch), chosen)
-            part["sheet"] = sheet.run()
-            part["statements"] = sheet.rows
+            judged = {row["id"]: row for row in Sheet(Path(scratch), chosen).run()}
+            rows = [row for row in stored().get("statements", []) if row["id"] not in judged]
+            part["statements"] = [*rows, *judged.values()]  # of models that are not here now, too
+            part["sheet"] = summary(part["statements"])
     store(part)
     print(json.dumps(part, ensure_ascii=False))
 

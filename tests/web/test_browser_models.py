@@ -113,3 +113,20 @@ def test_the_heat_map_of_a_long_sentence(
         png = save_figure(page, "Layer 1, head 0", "PNG", tmp_path).read_bytes()
         assert png.startswith(b"\x89PNG")
         assert visit.troubles == []
+
+
+def test_a_sheet_can_be_about_a_model_that_is_chosen(
+    browser: Browser, models_server: Running
+) -> None:
+    with visiting(browser, f"{models_server.address}#/claims") as visit:
+        page = visit.page
+        page.get_by_label("Model", exact=True).select_option(label="the model reader")
+        sheet = page.get_by_label("Claim sheet, in TOML")
+        expect(sheet).to_have_value(re.compile("About this model"))
+        expect(page.locator("article.proved", has_text="add up to 1")).to_have_count(
+            1, timeout=120_000
+        )
+        assert "about=" in page.url
+        page.get_by_label("Model", exact=True).select_option(label="attention itself")
+        expect(sheet).to_have_value(re.compile("My answers"))
+        assert visit.troubles == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +47,6 @@ class Prover:
         self.decoder, self.length, self.begin, self.tokens = decoder, length, begin, tokens
         self.out_of_time = out_of_time
         self._known: dict[object, Bounded] = {}
-        self._heads: dict[int, FirstLayer] = {}
         self._bounds: dict[int, TextBounds] = {}
 
     def least(self, form: LinearForm) -> Bounded:
@@ -167,9 +167,7 @@ class Prover:
             return Box(np.array(-np.log(high.max())) - 1e-14, np.array(-np.log(low.min())) + 1e-14)
 
     def _head(self, head: int) -> FirstLayer:
-        if head not in self._heads:
-            self._heads[head] = FirstLayer(self.decoder, head, begin=self.begin)
-        return self._heads[head]
+        return _first_layer(self.decoder, head, self.begin)
 
     def _boxes(self, layers: int) -> TextBounds:
         """Return boxes that reach through this many layers."""
@@ -185,6 +183,12 @@ class Prover:
             out_of_time=self.out_of_time,
         )
         return self._bounds[layers]
+
+
+@lru_cache(maxsize=16)
+def _first_layer(decoder: Decoder, head: int, begin: int | None) -> FirstLayer:
+    """Return a head with the scores that were worked out for claims before: they are dear."""
+    return FirstLayer(decoder, head, begin=begin)
 
 
 def _shared_by_all_places(terms: dict[Atom, Fraction]) -> Fraction:
