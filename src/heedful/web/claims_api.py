@@ -20,7 +20,7 @@ import re
 import shlex
 import time
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -163,17 +163,18 @@ class _Conversation:
         if question.text is None:
             sheets: Sequence[Sheet] = await self.desk.work(_sheets)
         else:
-            sheets = [await self.desk.work(load_sheet, question.text + "\n")]
+            chosen: str | None = None
+            if question.model is not None:
+                try:
+                    chosen = str(await self.desk.work(self.shelves.path, question.model))
+                except HeedfulError as error:
+                    await self._send(number, "error", message=str(error))
+                    return
+            read = partial(load_sheet, question.text + "\n", model=chosen)
+            sheets = [await self.desk.work(read)]
             form = await self.desk.work(form_of, question.text)
             await self._send(number, "sheet", **_described(sheets[0]), form=form)
         tasks = [(sheet, claim) for sheet in sheets for claim in sheet.claims]
-        if question.model is not None:
-            try:
-                chosen = str(await self.desk.work(self.shelves.path, question.model))
-            except HeedfulError as error:
-                await self._send(number, "error", message=str(error))
-                return
-            tasks = [(s, claim.changed(model=claim.model or chosen)) for s, claim in tasks]
         answers: asyncio.Queue[tuple[int, Answer]] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         for place, (sheet, claim) in enumerate(tasks):

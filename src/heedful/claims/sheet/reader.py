@@ -128,10 +128,17 @@ class Sheet:
         return problems.found[0]
 
 
-def load_sheet(source: Path | str, *, name: str | None = None, file: str | None = None) -> Sheet:
+def load_sheet(
+    source: Path | str,
+    *,
+    name: str | None = None,
+    file: str | None = None,
+    model: str | None = None,
+) -> Sheet:
     """Read a sheet from a path, or from its text.
 
-    A string is a path when it ends in .toml and has no line break; anything else is text.
+    A string is a path when it ends in .toml and has no line break; anything else is text. With
+    `model`, claims that name no model are about that one.
     """
     if isinstance(source, str) and ("\n" in source or not source.endswith(".toml")):
         path, content = None, source.encode("utf-8", "surrogatepass")
@@ -144,20 +151,20 @@ def load_sheet(source: Path | str, *, name: str | None = None, file: str | None 
         blocks = list(sheet_blocks(file, text))
     except FormulaError as error:
         return Sheet(name=name, file=file, problems=(error,), origins={})
-    return _Reading(name, file).sheet(blocks)
+    return _Reading(name, file, {} if model is None else {"model": model}).sheet(blocks)
 
 
 class _Reading:
     """One pass over the blocks of a sheet."""
 
-    def __init__(self, name: str, file: str) -> None:
+    def __init__(self, name: str, file: str, defaults: dict[str, Any]) -> None:
         self.name = name
         self.file = file
         self.title = self.source = ""
         self.problems: list[FormulaError] = []
         self.claims: list[Claim] = []
         self.origins: dict[str, Origin] = {}
-        self.defaults: dict[str, Any] = {}
+        self.defaults = defaults
         self.broken_defaults: set[str] = set()
         self.defaults_lost = False  # then nobody knows what the claims were meant to be
         self.lines: dict[str, int] = {}
