@@ -5,8 +5,10 @@
 MODEL is a run, an exported translator, or fr-en. The sets: the test part of Tatoeba as
 recipes/translator.toml divides it; of it the sentences more than one word away from every training
 sentence, and those of 15 words and more; Multi30k 2016, out of domain; and 100 everyday sentences
-of our own with two references (recipes/everyday_fr_en.tsv), of which none is in Tatoeba. The
-figures go under the name of the model into results/translator.json.
+of our own with two references (recipes/everyday_fr_en.tsv), of which none is in Tatoeba. With
+--most, larger sets are sampled at even distances (of the first, before its parts are taken; long
+sentences are always all taken). The figures go under the name of the model into
+results/translator.json.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import sacrebleu
-from score_translation import scored, words
+from score_translation import cost, scored, words
 
 from heedful.data.corpus import Pairs
 from heedful.data.readers import read_corpora
@@ -50,17 +52,27 @@ def part(whole: References, chosen: Iterable[bool]) -> References:
     )
 
 
-def tatoeba(file: Path) -> dict[str, References]:
+def sampled(whole: References, most: int | None) -> References:
+    """Return at most so many sources, at even distances."""
+    count = len(whole.sources)
+    if most is None or count <= most:
+        return whole
+    kept = {place * count // most for place in range(most)}
+    return part(whole, (place in kept for place in range(count)))
+
+
+def tatoeba(file: Path, most: int | None) -> dict[str, References]:
     """Return the test part, what of it is far from training, and its long sentences."""
     values = tomllib.loads(RECIPE.read_text("utf-8"))["data"] | {"files": [str(file)]}
     values.pop("added_files", None)
     parts = read_parts(TextData.of(values))
     assert isinstance(parts.test, Pairs)
     whole = references(parts.test)
-    near = near_known(parts.train.sides[0], whole.sources)
+    some = sampled(whole, most)
+    near = near_known(parts.train.sides[0], some.sources)
     return {
-        "Tatoeba, test part": whole,
-        "of it far from training": part(whole, (not one for one in near)),
+        "Tatoeba, test part": some,
+        "of it far from training": part(some, (not one for one in near)),
         "of it 15 words and more": part(whole, (len(words(s)) >= LONG for s in whole.sources)),
     }
 
@@ -76,33 +88,43 @@ def test_sets(given: argparse.Namespace) -> dict[str, References]:
     if given.multi30k:
         (found,) = read_corpora(given.multi30k, ReadOptions(source="fr"))
         assert isinstance(found, Pairs)
-        sets["Multi30k 2016, out of domain"] = references(found)
-    return (tatoeba(given.tatoeba) if given.tatoeba else {}) | sets
+        sets["Multi30k 2016, out of domain"] = sampled(references(found), given.most)
+    return sets | (tatoeba(given.tatoeba, given.most) if given.tatoeba else {})
 
 
-def measure(translator: Translator, wanted: References, search: dict[str, Any]) -> dict[str, Any]:
-    """Translate one set and score it."""
+def translated(
+    translator: Translator, sets: Iterable[References], search: dict[str, Any]
+) -> tuple[dict[str, str], float]:
+    """Translate every source once; also return the processor seconds."""
     started = time.process_time()
-    found = [one.text for one in translate_texts(translator, wanted.sources, **search)]
-    seconds = time.process_time() - started
+    sources = list(dict.fromkeys(source for wanted in sets for source in wanted.sources))
+    found = translate_texts(translator, sources, **search)
+    texts = {source: one.text for source, one in zip(sources, found, strict=True)}
+    return texts, time.process_time() - started
+
+
+def measure(texts: dict[str, str], wanted: References) -> dict[str, Any]:
+    """Score the translations of one set."""
+    found = [texts[source] for source in wanted.sources]
     faults = count_faults(wanted.sources, found, wanted.targets).to_dict()
-    return scored(found, wanted.targets) | {
-        "dropped": round(faults["dropped"], 4),
-        "loops": round(faults["loops"], 4),
-        "invented_numbers": round(faults["invented_numbers"], 4),
-        "processor_seconds": round(seconds, 1),
-    }
+    shares = {name: round(faults[name], 4) for name in ("dropped", "loops", "invented_numbers")}
+    return scored(found, wanted.targets) | shares
 
 
-def store(name: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Put the rows of a model in the place of its former ones."""
+def store(name: str, rows: Sequence[dict[str, Any]], run: Path | None = None) -> None:
+    """Put the rows of a model in the place of its former ones; of its run, what it cost."""
     stored = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     machine = examine()
     kept = [row for row in stored.get("scores", []) if row["model"] != name]
+    trainings = stored.get("trainings", [])
+    if run is not None:
+        trainings = [row for row in trainings if row["model"] != name]
+        trainings.append({"model": name, **cost(run)})
     result = {
         "question": "How well do translators do on sentences of several kinds?",
         "date": datetime.now(tz=UTC).date().isoformat(),
         "machine": {"cpu": machine.cpu, "cores": machine.cores, "sacrebleu": sacrebleu.__version__},
+        "trainings": trainings,
         "scores": [*kept, *rows],
     }
     RESULTS.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
@@ -114,31 +136,33 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--tatoeba", type=Path)
     parser.add_argument("--multi30k", type=Path, nargs=2)
+    parser.add_argument("--run", type=Path, help="its training, for what it cost")
+    parser.add_argument("--most", type=int, help="sentences of a set")
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--length-penalty", type=float, default=1.0)
     parser.add_argument("--show", action="store_true", help="print the everyday translations")
     parser.add_argument("--no-store", action="store_true", help="print only")
     given = parser.parse_args()
-    translator = Translator.open(given.model)
+    sets = test_sets(given)
     search = {"beam": given.beam, "length_penalty": given.length_penalty}
-    name = Path(given.model).name
+    texts, seconds = translated(Translator.open(given.model), sets.values(), search)
+    print(f"{len(texts):,} sentences translated in {seconds:.0f} processor seconds", flush=True)
     rows = []
-    for kind, wanted in test_sets(given).items():
-        row = {"model": name, "set": kind, **search, **measure(translator, wanted, search)}
+    for kind, wanted in sets.items():
+        row = {"model": Path(given.model).name, "set": kind, **search, **measure(texts, wanted)}
         rows.append(row)
         print(
             f"{kind:30} {row['sentences']:5,}  BLEU {row['bleu']:.1f} "
             f"[{row['bleu_low']:.1f}, {row['bleu_high']:.1f}]  chrF {row['chrf']:.1f}  dropped "
-            f"{row['dropped']:.1%}  loops {row['loops']:.1%}  numbers {row['invented_numbers']:.1%}"
-            f"  {row['processor_seconds']:.0f} s",
+            f"{row['dropped']:.1%}  loops {row['loops']:.1%}  "
+            f"numbers {row['invented_numbers']:.1%}",
             flush=True,
         )
     if given.show:
-        sources = [line.split("\t")[0] for line in EVERYDAY.read_text("utf-8").splitlines()]
-        for one in translate_texts(translator, sources, **search):
-            print(f"{one.source}\n    {one.text}")
+        for source in sets["everyday"].sources:
+            print(f"{source}\n    {texts[source]}")
     if not given.no_store:
-        store(name, rows)
+        store(Path(given.model).name, rows, given.run)
 
 
 if __name__ == "__main__":

@@ -204,6 +204,18 @@ def test_without_a_run_the_model_of_the_package_translates(
     assert "heed translate fr-en TEXT" in refused("translate", "my-run", "Oui.").err
 
 
+def test_the_model_of_the_package_is_small_and_translates(heed) -> None:
+    folder = SHIPPED["fr-en"]
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 8_000_000
+    assert all(name in (folder / "README.md").read_text("utf-8") for name in ("CC BY", "MPL"))
+    answer = heed("translate", "Où est la gare ?\n\n- Merci. Je suis ici.")
+    first, empty, last = answer.out.rstrip("\n").split("\n")
+    assert "station" in first
+    assert empty == ""
+    assert last.startswith("- Thank")
+    assert last.endswith("here.")
+
+
 def test_a_run_of_another_study_is_refused(refused, runs: Path, tmp_path: Path) -> None:
     for place in (runs / "biographies", runs / "biographies" / "model"):
         assert "was not trained on pairs" in refused("translate", place, "Oui.").err
