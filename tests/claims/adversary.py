@@ -1,6 +1,7 @@
 """An adversary for the judge: claims made to deceive, and attacks on whatever the judge says.
 
     python tests/claims/adversary.py run FILE --claims 200000 --seed 0
+    python tests/claims/adversary.py renew FILE...       after a mend: what was false or crashed
     python tests/claims/adversary.py summary FILE... --record benchmarks/results/adversary.json
 
 `run` makes claims (`planted`, `composed`), judges each, attacks the verdict in the reference
@@ -407,6 +408,30 @@ def recheck(options: argparse.Namespace) -> int:
     return 0
 
 
+def renew(options: argparse.Namespace) -> int:
+    """Judge again what a mend is about: lines with something serious, or a crash."""
+    changed = 0
+    for path in options.file:
+        lines = list(lines_of(path))
+        for number, line in enumerate(lines):
+            wrong = bool(set(line.get("mistakes", ())) & set(SERIOUS))
+            if wrong or line["verdict"] in ("crashed", "given up"):
+                fields = {
+                    key: tuple(value) if key in ("expect", "heads") else value
+                    for key, value in line["fields"].items()
+                }
+                planted = Planted(line["family"], fields, line["true"])
+                lines[number], report = judged_line(line["seed"], line["place"], planted, 2.0)
+                lines[number] = {**lines[number], "claim": line["claim"], "again": True}
+                changed += 1
+                if set(report.mistakes) & set(SERIOUS) or report.word == "crashed":
+                    show(report, 2.0)
+        texts = (json.dumps(line, ensure_ascii=False, default=str) for line in lines)
+        path.write_text("".join(f"{text}\n" for text in texts))
+    print(f"{changed} lines judged again")
+    return 0
+
+
 def record(
     options: argparse.Namespace, lines: list[dict[str, Any]], rows: list[dict[str, Any]]
 ) -> None:
@@ -423,6 +448,7 @@ def record(
                 "seed": seed,
                 "judge": commits.get(str(seed), ""),
                 **counts_of([line for line in lines if line["seed"] == seed]),
+                "judged again": sum(line["seed"] == seed and "again" in line for line in lines),
             }
             for seed in seeds
         ],
@@ -457,6 +483,9 @@ def main(arguments: list[str] | None = None) -> int:
     sums.add_argument("--record", type=Path, help="write the counts as JSON")
     sums.add_argument("--commit", action="append", default=[], metavar="SEED=COMMIT",
                       help="which judge a seed was run against")  # fmt: skip
+    renews = verbs.add_parser("renew", help="judge again what was false or crashed, in place")
+    renews.set_defaults(verb=renew)
+    renews.add_argument("file", type=Path, nargs="+")
     again = verbs.add_parser("recheck", help="judge false supports again with whole budgets")
     again.set_defaults(verb=recheck)
     again.add_argument("file", type=Path, nargs="+")
