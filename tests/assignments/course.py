@@ -25,10 +25,24 @@ RIGHT = {
     "1f": r"$q_1 = \beta \mu_a$ and $q_2 = \beta\mu_b$",
     "2a": r"$P \, \operatorname{softmax}(A) \, P^\top$",
     "2b": "no",
-    "3": "Users cannot tell which answers to trust.",
+    "1g": "It comes close to $v_j$.",
+    "1h": "They add up to $1$.",
+    "1i": "It jumps between v_a and v_b.",
+    "1j": "This is true.",
+    "1k": "One head stays calm when the other does not.",
+    "2c": r"$P \operatorname{softmax}(X W X^\top) X$",
+    "2d": "Dog bites man, man bites dog.",
+    "2e": "They do: every place has its own.",
+    "3a": "From the texts.",
+    "3b": "Users cannot tell which answers to trust.",
+    "3c": "It guesses by the sound of the name.",
+    "4a": r"$\beta u_a$",
+    "4b": "true",
+    "4c": r"$K = \beta^2 (u_d u_d^\top + u_c u_c^\top)$,"
+    r" $Q = \beta^2 (u_d u_a^\top + u_c u_d^\top)$ and $V = u_b u_b^\top - u_c u_c^\top$.",
 }
-"""Every answer right: all but the last question, which a person reads."""
-POINTS = 13.0
+"""Every answer right; those in words a person reads."""
+POINTS = 24.0
 
 
 def markdown(answers: dict[str, str]) -> str:
@@ -81,6 +95,20 @@ CHANGES: dict[str, dict[str, str | None]] = {
     "cheat-conclusion": {"1a": r"$\alpha_j \geq 0.99$"},
     "cheat-circle": {"1c": r"$\alpha_a$"},
     "cheat-true": {"1b": "$1 = 1$", "1c": "$1 = 1$", "2a": "$1 = 1$"},
+    "cheat-repeat": {
+        "2a": r"$1 \cdot \operatorname{softmax}(P (A P^\top))$",
+        "2c": r"$\operatorname{softmax}((P X) W (P X)^\top) P X$",
+    },
+    "cheat-definition": {
+        "1a": r"$\frac{\exp(k_j^\top q)}{\sum_i \exp(k_i^\top q)} \geq 0.99$",
+        "1c": r"$\frac{\exp(k_a^\top q)}{\sum_j \exp(k_j^\top q)}$",
+    },
+    "cheat-values": {"1b": r"$q = 20 (v_a + v_b)$", "1d": r"$q = \beta (k_a + k_b)$"},
+    "cheat-same-heads": {"1f": r"$q_1 = \beta(\mu_a + \mu_b)$, $q_2 = \beta \mu_a + \beta \mu_b$"},
+    "cheat-narrow": {"1a": "$r = 20$", "2b": "I would not say no."},
+    "cheat-zero-width": {"1c": "$\\al\u200bpha_a$", "1h": "`al\u200bpha_a / alpha_a`"},
+    "cheat-huge": {"1b": r"$q = 10^{300} k_a$", "1c": r"$10^{10^{10}} / 10^{10^{10}} / 2$"},
+    "cheat-vacuous": {"1a": r"$r \geq 8 \text{ and } r \leq 7$", "4a": r"$\frac{u_a}{0}$"},
 }
 """What each kind of student changes; None: not answered."""
 SHEETS = {

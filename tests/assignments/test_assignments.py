@@ -10,22 +10,30 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from course import CHANGES, FORMATS, POINTS, RIGHT, write_course
+from course import CHANGES, FORMATS, POINTS, RIGHT, SHEETS, write_course
 
 from heedful.assignments import (
     CourseGrades,
+    StudentAnswer,
     find_submissions,
     grade,
+    grade_text,
     load_assignment,
     read_submission,
 )
 from heedful.assignments.assignment import assignment_of, handout_text
-from heedful.assignments.grading import check_solutions
+from heedful.assignments.grading import check_solutions, pick
 from heedful.assignments.submission import formulas_in
 from heedful.assignments.template import autograder_zip, template_text
 from heedful.errors import FormulaError, InputError
-from heedful.views.assignment_exports import gradescope_text, tables
+from heedful.views.assignment_exports import (
+    canvas_table,
+    gradescope_text,
+    read_roster,
+    tables,
+)
 from heedful.views.assignments import course_page, student_page
+from heedful.workers import TaskLimits
 
 READY = Path(sys.modules["heedful"].__file__ or "").parent / "assignments" / "attention.toml"
 
@@ -33,8 +41,10 @@ READY = Path(sys.modules["heedful"].__file__ or "").parent / "assignments" / "at
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> CourseGrades:
     folder = tmp_path_factory.mktemp("course")
-    students = write_course(folder, 22)
-    return grade(load_assignment(folder / "assignment.toml"), find_submissions(students), workers=2)
+    students = write_course(folder, len(CHANGES) + len(SHEETS))
+    assignment = load_assignment(folder / "assignment.toml")
+    patient = TaskLimits(seconds=120)  # a busy machine is slow, and not wrong
+    return grade(assignment, find_submissions(students), workers=2, limits=patient)
 
 
 def of(course: CourseGrades, kind: str) -> dict[str, float]:
@@ -129,6 +139,44 @@ def test_no_attempt_to_cheat_earns_more_than_the_answer_itself(graded: CourseGra
     assert any("are ignored: the assignment sets them" in note for note in student.submission.notes)
 
 
+HIDDEN = {
+    "a.md": "## 1c\n<!-- $1/2$ -->\nI do not know.",
+    "b.md": "## 1c\n[//]: # ($1/2$)\nHm.\n<p style='display: none'>$1/2$</p>",
+    "a.tex": "\\section*{1c}\n% $1/2$\n\\iffalse $1/2$ \\fi\n\\begin{comment}$1/2$\\end{comment}Hm",
+    "a.ipynb": json.dumps({"cells": [
+        {"cell_type": "markdown", "metadata": {"tags": ["1c"]}, "source": "Hm. <!-- $1/2$ -->"},
+        {"cell_type": "raw", "metadata": {"tags": ["1c"]}, "source": "$1/2$"},
+    ]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_a_reader_does_not_see_is_no_answer(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(HIDDEN[name], "utf-8")
+    read = read_submission(tmp_path, load_assignment(READY))
+    assert read.answers["1c"].formulas == ()
+    assert any("ignored" in note for note in read.notes)
+
+
+def test_hidden_text_is_found_in_time_that_grows_with_the_text(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("## 1c\n" + "<a " * 300_000, "utf-8")
+    assert "1c" in read_submission(tmp_path, load_assignment(READY)).answers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [r"q \in \mathbb{R}^d", r"k_a \sim \mathcal{N}(\mu_a, \Sigma_a)", r"\{k_1, \dots, k_n\}"],
+)
+def test_a_declaration_is_named_and_left_out(text: str) -> None:
+    question = load_assignment(READY).question("1b")
+    assert question is not None
+    said = f"Let ${text}$ and $q = \\beta (k_a + k_b)$."
+    answer = StudentAnswer(question="1b", file="a.md", line=1, text=said)
+    picked, read, _ = pick(question, answer)
+    assert list(picked.formulas) == ["q"]
+    assert "states nothing" in read[0].skipped
+
+
 def test_a_forgotten_scale_earns_its_part(graded: CourseGrades) -> None:
     assert of(graded, "no-scale")["1b"] == 1.0
 
@@ -167,6 +215,30 @@ def test_pages_and_tables_say_what_was_read(graded: CourseGrades) -> None:
     rows = list(csv.DictReader(grades.removeprefix("\ufeff").splitlines()))
     assert len(rows) == len(graded.students)
     assert float(rows[0]["points"]) == POINTS
+
+
+def test_canvas_gets_the_ids_of_its_roster(graded: CourseGrades) -> None:
+    text = (
+        "\ufeffStudent,ID,SIS User ID,SIS Login ID,Section\r\n"
+        "    Points Possible,,,,\r\n"
+        '"Lee, Ann",77,u1,000-right,S1\r\n"Ray, Bob",78,u2,bob,S1\r\n'
+    )
+    canvas, strangers = canvas_table(graded, read_roster(text))
+    rows = list(csv.DictReader(canvas.removeprefix("\ufeff").splitlines()))
+    title = graded.assignment.title
+    assert [(row["ID"], row["SIS User ID"], row[title]) for row in rows] == [
+        ("77", "u1", f"{POINTS:g}"), ("78", "u2", ""),
+    ]  # fmt: skip
+    assert len(strangers) == len(graded.students) - 1
+    with pytest.raises(InputError, match="Student"):
+        read_roster("name,id\nAnn,3\n")
+
+
+def test_a_cell_of_a_notebook_can_grade_one_answer() -> None:
+    earned = grade_text(READY, "1c", r"$\frac{\exp(\beta)}{n - 2 + 2 \exp(\beta)}$")
+    assert (earned.points, earned.word) == (1, "proved")
+    with pytest.raises(InputError):
+        grade_text(READY, "9z", "$1$")
 
 
 def test_gradescope_gets_a_result_of_its_form(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 r"""LaTeX is read as the same tree as the language's own spelling.
 
-The long form, 100,000 rounds and 100,000 mutations: `python tests/claims/test_latex.py 100000`.
+The long form, 100,000 rounds and 100,000 mutations: `python tests/claims/test_latex.py 100000`;
+with the name of a file behind it, the mutations that were read go there with their readings.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from pathlib import Path
+from typing import TextIO
 
 import pytest
 from formula_trees import DECLARED, size_and_depth, statements, values
@@ -26,6 +29,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
 WIDE = FormulaLimits(characters=20_000, depth=60)
 ROUNDS = 150
+CHUNK = 5_000
+"""Of the long form, between two lines of its progress."""
 
 
 def fits(tree: Expression) -> bool:
@@ -113,6 +118,11 @@ READ = [
     (r"10\,000 = x", "10000 = x"),
     (r"x = 1, \text{ for } \beta \gg 0", "beta >> 0 implies x = 1"),
     (r"X_{\text{perm, pos}} = PX", "X_perm_pos = P X"),
+    (r"\sum_{i, j} x_i x_j = 1", "sum(sum(x_i x_j, j), i) = 1"),
+    (r"\sum_{i, j = 1}^{n} x_i x_j = 1", "sum(sum(x_i x_j, j where j <= n), i where i <= n) = 1"),
+    (r"\sum_{i \neq j} x_i = 1 - x_j", "sum(x_i, i != j) = 1 - x_j"),
+    (r"\sum_i \sum_{j \neq i} x_i x_j = 1", "sum(sum(x_i x_j, j != i), i) = 1"),
+    (r"\alpha_{1j \neq 3} \approx 0", "alpha_1_j ~ 0 for all j != 3"),
 ]  # fmt: skip
 
 
@@ -160,6 +170,8 @@ ASKED = [
     (r"\exp{x} y = 1", r"\exp(x y)"),
     (r"perm = \beta", r"\mathrm{perm}"),
     (r"0{,}5 = \beta", "decimal point"),
+    (r"\sum_{i \neq j} x_i x_j = 0", r"\text{ where }"),
+    (r"\sum_{1 \le i < j \le n} x_i = 0", r"\text{ where }"),
 ]
 
 
@@ -247,11 +259,16 @@ def test_mutated_latex_is_refused_or_echoed_in_one_reading(
     assert check_mutation(text) in ("read", "refused")
 
 
-def long_form(rounds: int) -> None:
-    """Run the properties of this file as often as asked, and count the mutations."""
+def long_form(rounds: int, sample: TextIO | None = None) -> None:
+    """Run the properties of this file as often as asked; accepted mutations go to `sample`."""
+    seen: set[str] = set()
     counts: Counter[str] = Counter()
     quiet = settings(
-        deadline=None, max_examples=rounds, database=None, suppress_health_check=list(HealthCheck)
+        deadline=None,
+        max_examples=min(rounds, CHUNK),
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        derandomize=False,
     )
 
     @quiet
@@ -274,12 +291,24 @@ def long_form(rounds: int) -> None:
     def rounds_of_mutation(tree: Expression, seed: int) -> None:
         assume(fits(tree))
         text = mutated(spelled(tree, STYLES[seed % 3], seed), random.Random(seed))
-        counts[check_mutation(text)] += 1
+        found = check_mutation(text)
+        counts[found] += 1
+        if found == "read" and sample is not None and text not in seen:
+            seen.add(text)
+            echoed = show(parse(text, functions=DECLARED, limits=WIDE))
+            print(f"{text}\n    {echoed}", file=sample)
 
-    rounds_of_spelling()
-    rounds_of_mutation()
-    print(dict(counts))
+    while sum(counts[style] for style in STYLES) < rounds:
+        rounds_of_spelling()
+        print(dict(counts), flush=True)
+    while counts["read"] + counts["refused"] < rounds:
+        rounds_of_mutation()
+        print(dict(counts), flush=True)
 
 
 if __name__ == "__main__":
-    long_form(int(sys.argv[1]))
+    if len(sys.argv) > 2:
+        with Path(sys.argv[2]).open("w", encoding="utf-8") as accepted:
+            long_form(int(sys.argv[1]), accepted)
+    else:
+        long_form(int(sys.argv[1]))

@@ -285,6 +285,24 @@ def test_what_has_no_meaning_is_refused(fields: dict[str, Any]) -> None:
         judged(**fields)
 
 
+@pytest.mark.parametrize(
+    ("expect", "query"),
+    [
+        ("v_a = k_a", "k_a"),
+        ("c ≈ k_a within 0.01", "50 k_a"),
+        ("c = v_a + 1", "50 k_a"),
+        ("c ≈ v_a within 0.01", "50 v_a"),
+        ("attention(50 v_a) ≈ v_a within 0.01", "k_a"),
+        ("norm(weights(v_a)) <= 1", "k_a"),
+        ("M c = M v_a", "k_a"),
+    ],
+)
+def test_arbitrary_values_are_neither_keys_nor_queries(expect: str, query: str) -> None:
+    where = {"n": 3, "M": "matrix 3 x 3"} if "M" in expect else {"n": 3}
+    with pytest.raises(FormulaError, match="arbitrary values"):
+        judged(expect, keys="orthonormal", query=query, where=where)
+
+
 def test_arbitrary_values_are_measured_at_their_worst() -> None:
     setting: dict[str, Any] = {"keys": "orthonormal", "query": "0 k_a", "where": {"n": 4}}
     assert judged("norm(c - v_a) <= 3/4", **setting).verdict == "proved"

@@ -5,7 +5,7 @@ command line, and whatever a student hands in stays data: it is read within limi
 """
 
 from heedful.assignments.assignment import Assignment, AssignmentQuestion, Credit, load_assignment
-from heedful.assignments.grading import CourseGrades, Grade, GradedSubmission, grade
+from heedful.assignments.grading import CourseGrades, Grade, GradedSubmission, grade, grade_text
 from heedful.assignments.submission import (
     StudentAnswer,
     Submission,
@@ -24,6 +24,7 @@ __all__ = [
     "Submission",
     "find_submissions",
     "grade",
+    "grade_text",
     "load_assignment",
     "read_submission",
 ]

@@ -20,10 +20,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from heedful.claims.language.tree import Call, names_in, walk
+from heedful.claims.language import show
+from heedful.claims.language.tree import (
+    Call,
+    Compare,
+    Expression,
+    Name,
+    bound_names,
+    free_names,
+    names_in,
+    walk,
+)
 from heedful.claims.sheet.claim import FIELDS, Claim, FieldError, nearest, shown
 from heedful.claims.sheet.formulas import ParsedFormula, read_formulas
 from heedful.claims.sheet.toml import Places, read_text, sheet_blocks
@@ -59,8 +70,11 @@ LIVE: Mapping[str, str] = {
 MOST_QUESTIONS = 200
 MOST_POINTS = 1000.0
 _OWN = frozenset(
-    {"id", "text", "points", "open", "options", "solution", "credit", "implies", "names", "count"}
-)
+    {
+        "id", "text", "points", "open", "options", "solution", "credit", "implies", "names",
+        "count", "uses", "covers", "distinct",
+    }
+)  # fmt: skip
 _GIVEN_AWAY = {
     "query": ("alpha", "c", "q", "answer"),
     "heads": ("alpha", "c", "q", "answer"),
@@ -72,6 +86,19 @@ _GIVEN_AWAY = {
 }
 """Names that would turn an answer into the question itself."""
 _COMPUTED = ("attention", "weights", "selfattention", "E", "P", "var", "std", "cov", "quantile")
+
+
+_ALWAYS = ("e", "pi", "I", "infinity")
+_REPEATED = "the answer repeats the question"
+
+
+def _asked_for(expect: str) -> list[Call]:
+    """Return what an answer should give: softmax(P A P^T) in softmax(P A P^T) X = answer."""
+    tree = expect.tree if isinstance(expect, ParsedFormula) else None
+    if not isinstance(tree, Compare) or Name("answer") not in (tree.left, tree.right):
+        return []
+    asked = tree.left if tree.right == Name("answer") else tree.right
+    return [part for part in walk(asked) if isinstance(part, Call) and not bound_names(part)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -106,40 +133,67 @@ class AssignmentQuestion(Record):
     """For matrices: their names."""
     count: int = 2
     """For heads: how many."""
+    uses: tuple[str, ...] = ()
+    """The letters that an answer may use, if not all: beta and n, or mu for every mean."""
+    covers: str = ""
+    """For a condition: what it must allow, so that a single case is too little."""
+    distinct: bool = False
+    """For heads: no two queries may be the same."""
 
     @property
     def symbols(self) -> tuple[str, ...]:
         """The letters that an answer may use because the question declares them."""
         return () if self.claim is None else tuple(self.claim.where)
 
-    def filled(self, answer: Mapping[str, str]) -> list[tuple[Claim, bool]]:
-        """Return the claims that an answer makes, each with whether it should hold.
+    def filled(self, answer: Mapping[str, ParsedFormula]) -> list[tuple[Claim, str]]:
+        """Return the claims that an answer makes, each with what is wrong if it holds; or nothing.
 
         `answer` maps "answer", or the names of heads and matrices, to formulas.
         """
         claim = self.claim
         assert claim is not None
-        formula = next(iter(answer.values()), "")
+        formula = next(iter(answer.values()), ParsedFormula("", Name("")))
         match self.open:
             case "query":
-                return [(claim.changed(query=formula), True)]
+                return [(claim.changed(query=formula), "")]
             case "heads":
-                return [(claim.changed(heads=tuple(answer.values())), True)]
+                pairs = combinations(answer.values(), 2) if self.distinct else ()
+                same = [claim.changed(expect=(f"({one}) = ({two})",)) for one, two in pairs]
+                heads = claim.changed(heads=tuple(answer.values()))
+                return [(heads, ""), *((one, "two of the queries are the same") for one in same)]
             case "number" | "matrix":
-                return [(claim.changed(let={**claim.let, "answer": formula}), True)]
+                value = claim.changed(let={**claim.let, "answer": formula})
+                again = [
+                    (claim.changed(expect=(f"({show(part)}) = ({show(asked)})",)), _REPEATED)
+                    for part, asked in self.repeated(formula.tree)
+                ]
+                return [(value, ""), *again]
             case "matrices":
-                return [(claim.changed(matrices={**claim.matrices, **answer}), True)]
+                return [(claim.changed(matrices={**claim.matrices, **answer}), "")]
             case "statement":
                 holds = claim.changed(expect=(formula,))
-                return [(holds, True), (claim.changed(given=formula, expect=(self.implies,)), True)]
+                return [(holds, ""), (claim.changed(given=formula, expect=(self.implies,)), "")]
             case "condition":
+                claims = [(claim.changed(given=formula), "")]
+                if self.covers:
+                    claims.append((claim.changed(given=self.covers, expect=(formula,)), ""))
                 never = claim.changed(expect=(f"not ({formula})",), given=None)
-                return [(claim.changed(given=formula), True), (never, False)]
-        return [(claim, True)]
+                return [*claims, (never, "the condition can never be met")]
+        return [(claim, "")]
+
+    def repeated(self, tree: Expression) -> list[tuple[Expression, Expression]]:
+        """Return the parts of an answer that may be what was asked for, written again."""
+        assert self.claim is not None
+        asked = [part for text in self.claim.expect for part in _asked_for(text)]
+        own = [part for part in walk(tree) if isinstance(part, Call)]
+        return [(one, two) for one in own for two in asked if one.function == two.function]
 
     def refusal(self, formula: ParsedFormula) -> str:
         """Return why a formula cannot be an answer: it uses what it should find; or nothing."""
         forbidden = _GIVEN_AWAY.get(self.open, ())
+        for name in sorted(free_names(formula.tree)) if self.uses else ():
+            if not {name, name.partition("_")[0]} & {*self.uses, *_ALWAYS}:
+                return f"the answer uses {name}; it should use {', '.join(self.uses)} only"
         for name in sorted(names_in(formula.tree)):
             if name.partition("_")[0] in forbidden and name not in self.symbols:
                 return f"the answer uses {name}, which it should give"
@@ -291,6 +345,9 @@ class _Reading:
             implies=str(table.get("implies", "")),
             names=tuple(map(str, table.get("names", ()))),
             count=int(self.number((*at, "count"), table.get("count", 2), 16)),
+            uses=tuple(map(str, table.get("uses", ()))),
+            covers=str(table.get("covers", "")),
+            distinct=table.get("distinct", False) is True,
         )
         self.check_kind(at, question, table)
         if kind in ("choice", "text"):
@@ -341,11 +398,13 @@ class _Reading:
         claim = Claim(**fields)
         probe = {"number": "1", "matrix": "eye(2)"}.get(question.open)
         with_hole = claim if probe is None else claim.changed(let={**claim.let, "answer": probe})
-        _, errors = read_formulas(with_hole)
+        read, errors = read_formulas(with_hole)
+        if not errors and question.covers:
+            _, errors = read_formulas(claim.changed(given=question.covers))
         if errors:
             first = errors[0]
             self.fail((*at, *first.field), first.problem, first.expected, first.hint)
-        return claim
+        return claim.changed(expect=read.expect)
 
 
 def plain_label(text: str) -> str:

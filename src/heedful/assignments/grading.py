@@ -15,11 +15,12 @@ from fractions import Fraction
 from operator import itemgetter
 from pathlib import Path
 
-from heedful.assignments.assignment import Assignment, AssignmentQuestion
+from heedful.assignments.assignment import Assignment, AssignmentQuestion, load_assignment
 from heedful.assignments.submission import StudentAnswer, Submission, read_submission
 from heedful.claims.checker import Answer as Judged
 from heedful.claims.checker import Checker, Task
 from heedful.claims.language import parse, parse_value, show, substitute, tex
+from heedful.claims.language.latex import declaration
 from heedful.claims.language.tokens import subscripts
 from heedful.claims.language.tree import (
     Binary,
@@ -48,15 +49,13 @@ MOST_FORMULAS = 60
 MOST_STEPS = 24
 """Of one answer that are checked."""
 ORDER = ("refuted", "undecided", "supported", "proved")
-_NEGATED: Mapping[str, tuple[Word, str]] = {
-    "refuted": ("proved", ""),
-    "proved": ("refuted", "the condition can never be met"),
-    "supported": ("undecided", "no case was found in which the condition is met"),
-    "undecided": ("undecided", "no case was found in which the condition is met"),
-}
+_NEGATED: Mapping[str, Word] = {
+    "refuted": "proved", "proved": "refuted", "supported": "undecided", "undecided": "undecided",
+}  # fmt: skip
 """What a verdict on the opposite says."""
 _CONSTANTS = frozenset({"e", "pi", "infinity", "I", "n", "d", "T"})
 _FAMILIES = frozenset({"k", "v", "mu", "alpha", "c", "q", "x", "u", "Sigma", "epsilon"})
+_NOT = re.compile(r"\b(?:not|never|neither|nor|hardly|deny)\b|n['’]t\b", re.IGNORECASE)
 _YES = re.compile(r"\b(?:true|holds|correct|proved|yes)\b", re.IGNORECASE)
 _NO = re.compile(
     r"\b(?:false|fails|wrong|refuted|incorrect|no|not true|does not hold)\b", re.IGNORECASE
@@ -74,6 +73,8 @@ class ReadFormula(Record):
     """The reading, typeset; nothing if it could not be read."""
     problem: str = ""
     """Why it could not be read."""
+    skipped: str = ""
+    """Why it need not be read: it says what a letter is, and states nothing."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -185,6 +186,10 @@ def pick(
         try:
             formula = read_formula(text, question, latex=latex)
         except FormulaError as error:
+            declares = declaration(text)
+            if declares:
+                read.append(ReadFormula(written=text, reading="", latex="", skipped=declares))
+                continue
             problem = "; ".join(part for part in (error.problem, error.hint) if part)
             read.append(ReadFormula(written=text, reading="", latex="", problem=problem))
             continue
@@ -213,6 +218,8 @@ def _chosen(question: AssignmentQuestion, text: str) -> Picked:
         positive = _YES.search(_NO.sub(" ", text))
         if bool(negative) == bool(positive):
             return Picked(word="unread", reason="the answer says neither true nor false, or both")
+        if _denied(text, (negative or positive or ["true"])[0]):
+            return Picked(word="unread", reason="the answer says true or false after a `not`")
         return Picked(choice="false" if negative else "true")
     named = [
         option
@@ -222,7 +229,22 @@ def _chosen(question: AssignmentQuestion, text: str) -> Picked:
     if len(named) != 1:
         what = "none of the options" if not named else f"more than one option: {', '.join(named)}"
         return Picked(word="unread", reason=f"the answer names {what}")
+    if _denied(text, named[0]):
+        return Picked(word="unread", reason=f"the answer says {named[0]} after a `not`")
     return Picked(choice=named[0])
+
+
+def _denied(text: str, word: str) -> bool:
+    """Tell whether a negation stands before a word in its sentence: nobody can tell what is meant.
+
+    >>> _denied("I would not say no", "no"), _denied("No, they are not the same.", "no")
+    (True, False)
+    """
+    for sentence in re.split(r"[.!?;\n]", text):
+        found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", sentence, re.IGNORECASE)
+        if found is not None:
+            return _NOT.search(sentence[: found.start()]) is not None
+    return False
 
 
 def _links(tree: Expression) -> list[Expression]:
@@ -425,12 +447,12 @@ class _Grader:
     def of(self, claim: Claim) -> Judged:
         return self.answers[Task("assignment", claim).content]
 
-    def claims(self, question: AssignmentQuestion, picked: Picked) -> list[tuple[Claim, bool]]:
+    def claims(self, question: AssignmentQuestion, picked: Picked) -> list[tuple[Claim, str]]:
         if picked.word or question.claim is None:
             return []
         return [
-            (claim.changed(where=_needed(question, picked, claim)), should_hold)
-            for claim, should_hold in question.filled(picked.formulas)
+            (claim.changed(where=_needed(question, picked, claim)), wrong)
+            for claim, wrong in question.filled(picked.formulas)
         ]
 
     def step_claims(
@@ -542,18 +564,19 @@ class _Grader:
         graded = self.decided(grade, question, (choice == "true") == (word != "refuted"))
         return replace(graded, verdict=verdict, reason=f"the claim is {word}")
 
-    def result(self, claims: Sequence[tuple[Claim, bool]]) -> tuple[str, Verdict | None, str]:
+    def result(self, claims: Sequence[tuple[Claim, str]]) -> tuple[str, Verdict | None, str]:
         """Return the weakest verdict on the claims of an answer."""
         worst: tuple[int, str, Verdict | None, str] = (len(ORDER), "undecided", None, "")
-        for claim, should_hold in claims:
+        for claim, wrong in claims:
             answer = self.of(claim)
             if not isinstance(answer, Verdict):
                 why = f"{answer.problem}; {answer.hint}".rstrip("; ")
                 worst = min(worst, (-1, "unread", None, why), key=itemgetter(0))
                 continue
             word, reason = answer.verdict, ""
-            if not should_hold:
-                word, reason = _NEGATED[word]
+            if wrong:
+                word = _NEGATED[word]
+                reason = {"refuted": wrong, "undecided": f"it may be that {wrong}"}.get(word, "")
             worst = min(worst, (ORDER.index(word), word, answer, reason), key=itemgetter(0))
         return worst[1], worst[2], worst[3]
 
@@ -564,7 +587,7 @@ class _Parts:
 
     picked: Picked
     read: list[ReadFormula]
-    claims: list[tuple[Claim, bool]]
+    claims: list[tuple[Claim, str]]
     steps: list[tuple[Expression, Claim]]
 
     @property
@@ -639,6 +662,23 @@ def grade_answer(
         )  # fmt: skip
     grader.judge(parts.every)
     return grader.grade_one(question, parts)
+
+
+def grade_text(assignment: Path | Assignment, question: str, text: str) -> Grade:
+    """Grade the answer to one question, given as text: for a test in a notebook."""
+    whole = assignment if isinstance(assignment, Assignment) else load_assignment(assignment)
+    asked = whole.question(question)
+    if asked is None:
+        raise InputError("question", f"{question[:40]} is not in {whole.file}")
+    if whole.handout:
+        raise InputError(whole.file, "is a handout without solutions")
+    with Checker(workers=1, limits=TaskLimits(seconds=60.0)) as checker:
+        grader = _Grader(whole, checker, steps=True)
+        parts = grader.take(
+            asked, StudentAnswer(question=question, file="answer", line=1, text=text)
+        )
+        grader.judge(parts.every)
+        return grader.grade_one(asked, parts)
 
 
 def _groups(

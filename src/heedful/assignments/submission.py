@@ -61,6 +61,21 @@ _TOKEN = re.compile(r"\d{1,2}|[ivx]{2,4}|[a-z]", re.IGNORECASE)
 _RUN = re.compile(r"\\(?:input|include|write18|immediate|openout|usepackage|def|newcommand)\b")
 
 
+_HIDDEN = re.compile(
+    r"<!--.*?(?:-->|\Z)|^\[[^\]\n]*\]:[^\n]*$"
+    r"|<(?P<tag>\w{1,20})\b[^>]{0,200}(?:\bhidden\b|display\s{0,9}:\s{0,9}none)[^>]{0,200}>"
+    r".*?(?:</(?P=tag)\s*>|\Z)|<(?P<raw>script|style|template)\b.*?(?:</(?P=raw)\s*>|\Z)",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+"""What Markdown does not show."""
+_HIDDEN_TEX = re.compile(
+    r"\\iffalse\b.*?(?:\\fi\b|\Z)|\\begin\{comment\}.*?(?:\\end\{comment\}|\Z)"
+    r"|\\(?:phantom|hphantom|vphantom)\s*\{[^{}]*\}",
+    re.DOTALL,
+)
+"""What TeX does not show, besides what stands after %."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StudentAnswer(Record):
     """What a submission says to one question."""
@@ -106,7 +121,7 @@ def formulas_in(text: str) -> Iterator[tuple[str, bool]]:
         yield from _plain_lines(text[at : found.start()])
         at = found.end()
         if found["f"] is not None:
-            if re.search(r"[=≈<>~_^(]", found["f"]):
+            if re.search(r"[=≈<>~_^(]|^\s*[-+−]?[\d.]+[\d./ ]*$", found["f"]):
                 yield found["f"], "\\" in found["f"]
         elif found["e"] is not None:
             yield rf"\begin{{{found['env']}*}}{found['e']}\end{{{found['env']}*}}", True
@@ -295,7 +310,16 @@ def _read_file(name: str, content: bytes, labels: dict[str, str], found: _Found)
         case suffix:
             if suffix == ".tex":
                 text = _without_preamble(name, text, found)
+            text = _shown(name, text, found, _HIDDEN_TEX if suffix == ".tex" else _HIDDEN)
             _read_text(name, text, labels, found)
+
+
+def _shown(name: str, text: str, found: _Found, hidden: re.Pattern[str]) -> str:
+    """Return a text without what a reader would not see; the lines keep their numbers."""
+    shown = hidden.sub(lambda gone: "\n" * gone[0].count("\n"), text)
+    if shown != text:
+        found.notes.append(f"{name}: what is not shown is ignored (comments and hidden text)")
+    return shown
 
 
 def _without_preamble(name: str, text: str, found: _Found) -> str:
@@ -396,10 +420,10 @@ def _note_toml(name: str, key: str, value: object, labels: dict[str, str], found
         parts = [f"{inner} = {formula}" for inner, formula in value.items()]
     lines = []
     for place, part in enumerate(parts, 1):
-        text = str(part)
+        text = _shown(name, str(part), found, _HIDDEN)
         numbered = len(parts) > 1 and not isinstance(value, dict) and "=" not in text
         lines.append(f"`q_{place} = {text}`" if numbered else f"`{text}`")
-    body = "\n".join(lines) if all("\n" not in line for line in lines) else str(value)
+    body = "\n".join(lines) if all("\n" not in line for line in lines) else text
     found.answers[label] = StudentAnswer(question=label, file=name, line=1, text=body)
 
 
@@ -417,5 +441,10 @@ def _read_notebook(name: str, text: str, labels: dict[str, str], found: _Found) 
             current = labels.get(plain_label(str(tag)), current)
         if cell.get("cell_type") == "code":
             body = "\n".join(row.lstrip("# ") for row in body.split("\n"))
+        elif cell.get("cell_type") == "markdown":
+            body = _shown(name, body, found, _HIDDEN)
+        else:
+            found.notes.append(f"{name}: a cell that is neither text nor code is ignored")
+            continue
         current = _read_text(name, body, labels, found, line, current)
         line += body.count("\n") + 1

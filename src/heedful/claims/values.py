@@ -88,6 +88,8 @@ def constant(array: Any) -> Value:
 def add(x: Value, y: Value, sign: float = 1.0) -> Value:
     """Return x + y, or x − y for sign −1; a scalar or a row is added to every entry or row."""
     formal = x.formal or y.formal
+    if x.formal != y.formal and np.any((y if x.formal else x).array != 0):
+        raise not_linear("a sum or comparison with keys or numbers")
     if x.kind == y.kind:
         if x.shape != y.shape:
             raise _mismatch("add", x, y)
@@ -111,15 +113,17 @@ def multiply(x: Value, y: Value) -> Value:
     if y.kind == "scalar":
         return Value(x.array * _spread(y, x), x.kind, formal)
     pair = (x.kind, y.kind)
+    if formal and (x.formal == y.formal or "matrix" not in pair):
+        raise not_linear("an inner product")
+    if y.formal and pair == ("matrix", "vector"):
+        raise not_linear("a matrix times a combination")  # its coefficients are not its entries
     if pair == ("vector", "row"):
-        return Value(x.array[:, :, None] * y.array[:, None, :], "matrix", formal)
+        return Value(x.array[:, :, None] * y.array[:, None, :], "matrix")
     if pair == ("row", "row"):
         raise _mismatch("multiply", x, y)
     if x.shape[-1] != y.shape[0]:
         raise _mismatch("multiply", x, y)
     if pair in (("row", "vector"), ("vector", "vector")):
-        if formal:
-            raise not_linear("an inner product")
         return Value(np.sum(x.array * y.array, axis=-1), "scalar")
     if pair == ("matrix", "vector"):
         return Value(np.matmul(x.array, y.array[:, :, None])[:, :, 0], "vector", formal)

@@ -137,6 +137,9 @@ def grade(
     gradescope: Annotated[
         Path | None, Parameter(help="Also write Gradescope's results.json, for one submission.")
     ] = None,
+    roster: Annotated[
+        Path | None, Parameter(help="Canvas's gradebook as CSV: its ids go into canvas.csv.")
+    ] = None,
     json: JsonFlag = False,
 ) -> int:
     """Grade submissions in Markdown, LaTeX, notebooks and TOML.
@@ -156,6 +159,7 @@ def grade(
     assignment = load_assignment(path)
     alone = gradescope is not None
     found = [submissions] if alone or submissions.is_file() else find_submissions(submissions)
+    people = _roster(roster)
     if to is not None and to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise InputError("--to", f"{to} is not empty", expected="a new folder")
     with meter("judging answers") as step:
@@ -168,21 +172,34 @@ def grade(
             limits=TaskLimits(seconds=seconds),
         )
     show(grades, course_blocks, json=json)
-    _write(grades, to, gradescope, feedback)
+    if gradescope is not None:
+        from heedful.files import write_atomic
+        from heedful.views.assignment_exports import gradescope_text
+
+        write_atomic(gradescope, gradescope_text(grades, feedback))
+    if to is not None:
+        _write(grades, to, feedback, people)
     return 0
 
 
+def _roster(path: Path | None) -> list[dict[str, str]]:
+    if path is None:
+        return []
+    from heedful.views.assignment_exports import read_roster
+
+    try:
+        return read_roster(path.read_text("utf-8-sig"))
+    except (OSError, UnicodeError) as error:
+        raise InputError("--roster", f"{path} cannot be read ({type(error).__name__})") from None
+
+
 def _write(
-    grades: CourseGrades, to: Path | None, gradescope: Path | None, feedback: Feedback
+    grades: CourseGrades, to: Path, feedback: Feedback, roster: list[dict[str, str]]
 ) -> None:
     from heedful.files import write_atomic
-    from heedful.views.assignment_exports import gradescope_text, tables
+    from heedful.views.assignment_exports import canvas_table, tables
     from heedful.views.assignments import course_page, student_page
 
-    if gradescope is not None:
-        write_atomic(gradescope, gradescope_text(grades, feedback))
-    if to is None:
-        return
     to.mkdir(parents=True, exist_ok=True)
     names: dict[str, str] = {}
     for number, student in enumerate(grades.students, 1):
@@ -190,8 +207,11 @@ def _write(
         names[student.student] = name
         write_atomic(to / name, student_page(grades, student, feedback))
     write_atomic(to / "index.html", course_page(grades, names))
-    for name, text in tables(grades).items():
+    for name, text in tables(grades, roster).items():
         write_atomic(to / name, text)
+    strangers = canvas_table(grades, roster)[1]
+    if strangers:
+        print(f"not in the roster: {', '.join(strangers)}", file=sys.stderr)
     print(f"wrote {len(names)} pages, index.html and tables into {to}", file=sys.stderr)
 
 
@@ -201,7 +221,8 @@ def autograder(
     *,
     to: Annotated[Path, Parameter(help="The zip to write.")] = Path("autograder.zip"),
     wheels: Annotated[
-        Path | None, Parameter(help="A folder of wheels that are installed without the network.")
+        Path | None,
+        Parameter(help="Wheels to install without the network; a new folder is filled with them."),
     ] = None,
     feedback: Annotated[Feedback, Parameter(help="What students see.")] = "hint",
 ) -> int:
@@ -217,6 +238,27 @@ def autograder(
     from heedful.files import write_atomic
 
     load_assignment(path)
+    if wheels is not None and not wheels.exists():
+        _fill_with_wheels(wheels)
     write_atomic(to, autograder_zip(path, wheels, feedback))
     print(f"wrote {to}")
     return 0
+
+
+def _fill_with_wheels(folder: Path) -> None:
+    """Put the wheels of Heedful and of what its core needs into a folder."""
+    import json
+    import subprocess
+    from importlib.metadata import distribution
+    from urllib.parse import unquote, urlparse
+
+    from heedful.errors import RunError
+
+    installed = distribution("heedful")
+    origin = json.loads(installed.read_text("direct_url.json") or "{}")
+    place = urlparse(origin.get("url", ""))
+    source = unquote(place.path) if place.scheme == "file" else f"heedful=={installed.version}"
+    words = [sys.executable, "-m", "pip", "wheel", "--quiet", "--wheel-dir", str(folder), source]
+    print(f"filling {folder} with wheels (some minutes, about 200 MB)", file=sys.stderr)
+    if subprocess.run(words, check=False).returncode:
+        raise RunError("--wheels", "pip could not bring every wheel", hint=" ".join(words[1:]))

@@ -141,6 +141,8 @@ def grade_blocks(question: AssignmentQuestion, grade: Grade, feedback: Feedback)
     for formula in grade.formulas:
         if formula.problem:
             yield Text(f"Not read: {formula.written[:200]} ({formula.problem})", tone="unsure")
+        elif formula.skipped:
+            yield Text(f"Left out: {formula.written[:200]} ({formula.skipped})", tone="soft")
     for note in grade.notes:
         yield Text(note, tone="soft")
     if grade.first_wrong:

@@ -105,10 +105,13 @@ class Evaluator(TreeEvaluator[Value]):
     def apply(self, name: str, *arguments: Any) -> Any:
         """Apply a function of the language to arguments that have been evaluated."""
         function = FUNCTIONS[name]
-        if not function.linear and any(
-            isinstance(argument, Value) and argument.formal for argument in arguments
+        # What a query reads is linear in the values, not in the query and the keys.
+        reads = name in ("weights", "attention")
+        plain = arguments[:2] if reads else arguments
+        if (reads or not function.linear) and any(
+            isinstance(argument, Value) and argument.formal for argument in plain
         ):
-            raise not_linear(name)
+            raise not_linear(f"{name}( )")
         setting = (self,) if function.in_world else ()
         return function.in_floats(*setting, *arguments)
 

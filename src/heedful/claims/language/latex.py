@@ -35,6 +35,7 @@ from heedful.claims.language.tokens import (
     read_number,
     read_symbol,
 )
+from heedful.claims.language.tree import looks_like_an_index
 from heedful.errors import FormulaError
 
 _GREEK_NAMES = frozenset(GREEK.values())
@@ -138,6 +139,33 @@ def tokenize_latex(
     ['(', '(', '1', ')', '/', '(', '2', ')', ')', '(', 'v_a', '+', 'v_b', ')', '']
     """
     return _Reader(text, field, {*FUNCTIONS, *functions}, set(names)).tokens()
+
+
+_SET = (
+    r"\\(?:mathbb|mathbf|Bbb)\s*\{?\s*[RNZC]\b\s*\}?|[ℝℕℤℂ]|\\mathcal\s*\{?\s*[NU]\b\s*\}?"
+    r"|[NU]\s*(?:\\left)?\(|\\(?:text|mathrm|operatorname)\s*\{(?:Normal|Uniform|Unif)\}"
+)
+_DECLARATION = re.compile(
+    rf"[^=<>≈]*?(?:\\in\b|∈|\\subset(?:eq)?\b|⊂|\\sim\b|∼|~)\s*(?:\\{{0,2}})(?:{_SET})[^=<>≈]*"
+)
+_LISTED = re.compile(r"(?:\\\{)?[^=<>≈+]*(?:\\[lc]?dots[cb]?|…|\.\.\.)[^=<>≈+]*")
+_STATES = re.compile(r"\\(?:approx|leq?|geq?|neq?|to|rightarrow|propto|gg|ll|implies|equiv)\b")
+
+
+def declaration(text: str) -> str:
+    r"""Return what a text is that says what a letter is and states nothing; or nothing.
+
+    >>> declaration(r"k_a \sim \mathcal{N}(\mu_a, \Sigma_a)"), declaration("x = 1")
+    ('it says what a letter is, and states nothing', '')
+    """
+    bare = text.strip().strip("$").strip()
+    if _STATES.search(bare):
+        return ""
+    if _DECLARATION.fullmatch(bare):
+        return "it says what a letter is, and states nothing"
+    if _LISTED.fullmatch(bare) and "," in bare:
+        return "it lists things, and states nothing"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,9 +306,12 @@ class _Reader:
         self.finish_statement()
         while self.out and self.out[-1].says(",", ";", "."):
             self.out.pop()
-        self.check_faces()
         end = len(self.text)
-        return [*self.joined(), Token("end", "", end, end)]
+        found = [*self.joined(), Token("end", "", end, end)]
+        for place, token in enumerate(found):
+            if token.kind == "big":
+                self.check_indices(found, place)
+        return found
 
     def open_math(self) -> None:
         """Take away the signs of mathematics around the formula: $ … $, \\( … \\), \\[ … \\]."""
@@ -348,9 +379,6 @@ class _Reader:
             self.out.append(Token("word", "all", first.start, first.end))
             self.out += clause
         self.statement = len(self.out)
-
-    def check_faces(self) -> None:
-        """Refuse a formula in which x and \\mathbf{x} may be two things."""
 
     def face(self, name: str, face: str, place: _Tex) -> None:
         before = self.faces.setdefault(name, (face, place))
@@ -928,10 +956,11 @@ class _Reader:
 
     def subscript_condition(self, parts: list[str], place: _Tex) -> None:
         r"""Read the rest of `\alpha_{i \neq j}`: it speaks of every i other than j."""
-        if len(parts) != 1:
+        numbered = len(parts) == 2 and parts[0].isdigit()  # only a letter can be another one
+        if len(parts) != 1 and not numbered:
             self.fail("a condition on two subscripts", place, hint=r"write \text{for all } …")
         tokens = self.captured(lambda: self.sequence(lambda one: one.kind == "}"))
-        head = Token("name", parts[0], place.start, place.end)
+        head = Token("name", parts[-1], place.start, place.end)
         self.pending.append([head, *tokens])
 
     def subscript_part(self, inside: str = "") -> str:
@@ -1686,15 +1715,16 @@ class _Reader:
                 f"\\{name}_i x_i with the index",
                 rf"\operatorname{{{name}}}(x) for the {name} of all entries",
             )
-        self.emit("big", name, item)
-        self.symbol("_{", item)
-        self.out += below
-        self.symbol("}", item)
-        if above:
-            self.symbol("^", item)
-            self.symbol("{", item)
-            self.out += above
+        for clause in self.several_indices(below):
+            self.emit("big", name, item)
+            self.symbol("_{", item)
+            self.out += clause
             self.symbol("}", item)
+            if above:
+                self.symbol("^", item)
+                self.symbol("{", item)
+                self.out += above
+                self.symbol("}", item)
 
     def limit(self, name: str) -> None:
         if self.is_command("substack"):
@@ -1719,6 +1749,39 @@ class _Reader:
             else:
                 self.element()
         self.take()
+
+    def several_indices(self, below: list[Token]) -> list[list[Token]]:
+        r"""Return the clause of each index of \sum_{i, j} or \sum_{i, j = 1}; one clause if one."""
+        names = [token for token in below[::2] if token.kind == "name"]
+        listed = all(token.says(",") for token in below[1 : 2 * len(names) - 1 : 2])
+        rest = below[2 * len(names) - 1 :]
+        ranged = bool(rest) and rest[0].says("=") and len(rest) == 2
+        if len(names) < 2 or not listed or not (ranged or not rest):
+            return [below]
+        if not all(looks_like_an_index(token.text) for token in names):
+            return [below]
+        return [[name, *rest] for name in names]
+
+    def check_indices(self, tokens: list[Token], place: int) -> None:
+        r"""Ask about \sum_{i \neq j} x_i x_j where nothing else says what j is."""
+        clause, after = _limits(tokens, place)
+        names = [token.text for token in clause if token.kind == "name"]
+        others = {name for name in names[1:] if looks_like_an_index(name) and name != names[0]}
+        if not others or any(token.says("where") for token in clause):
+            return
+        end = _body_end(tokens, after)
+        outside = _parts([*tokens[:place], *tokens[end:]]) | self.heads
+        ordered = sum(token.says("<", "<=", ">", ">=") for token in clause)
+        chained = ordered > 1 and not any(token.says(",", "and") for token in clause)
+        for other in sorted(others):
+            if chained or (other in _parts(tokens[after:end]) and other not in outside):
+                first, name = names[0] if names[0] != other else names[1], tokens[place].text
+                self.ask(
+                    f"\\{name} over {first} with {other} beside it",
+                    _Tex("command", name, tokens[place].start, tokens[place].end),
+                    rf"\{name}_{{{first} \text{{ where }} …}} for a {name} over {first} alone",
+                    rf"\{name}_{other} \{name}_{{{first} \text{{ where }} …}} over both",
+                )
 
     # Relations, notes, environments -----------------------------------------------------------
 
@@ -1871,6 +1934,43 @@ class _Reader:
             self.out += [*head, *value]
             self.symbol(")", item)
             seen.append(condition)
+
+
+def _limits(tokens: list[Token], place: int) -> tuple[list[Token], int]:
+    """Return the clause of the sum at a place, and where its body begins."""
+    end = place + 1
+    level = 0
+    while end < len(tokens):
+        level += 1 if tokens[end].says("_{", "{") else -1 if tokens[end].says("}") else 0
+        end += 1
+        if level == 0:
+            break
+    clause = tokens[place + 2 : end - 1]
+    if tokens[min(end, len(tokens) - 1)].says("^"):
+        while end < len(tokens) and not tokens[end].says("}"):
+            end += 1
+        end += 1
+    return clause, end
+
+
+def _body_end(tokens: list[Token], begin: int) -> int:
+    """Return where the product that begins at a place ends."""
+    level = 0
+    for place in range(begin, len(tokens)):
+        token = tokens[place]
+        if token.says("(", "[", "{", "_{"):
+            level += 1
+        elif token.says(")", "]", "}"):
+            level -= 1
+        ends = token.text in (*_RELATION_SIGNS, "+", ",", ";") or token.kind in ("word", "end")
+        if level < 0 or (level == 0 and (ends or (token.says("-") and place > begin))):
+            return place
+    return len(tokens)
+
+
+def _parts(tokens: list[Token]) -> set[str]:
+    """Return the names in some tokens and their subscripts."""
+    return {part for token in tokens if token.kind == "name" for part in token.text.split("_")}
 
 
 def _outer_commas(tokens: list[Token]) -> list[int]:

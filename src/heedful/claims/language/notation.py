@@ -33,6 +33,7 @@ from heedful.claims.language.tree import (
     is_condition,
     looks_like_an_index,
     mentions,
+    names_in,
 )
 
 Style = Literal["plain", "unicode"]
@@ -308,6 +309,11 @@ def tex(tree: Expression) -> str:
 class _TexPrinter(_Printer):
     """The same brackets as in text, other signs; a sum stands before its body."""
 
+    def __init__(self, *, letters: bool) -> None:
+        super().__init__(letters=letters)
+        self.bound: list[str] = []
+        """The indices of the sums and clauses around what is being written."""
+
     def at(self, node: Expression, least: Precedence) -> str:
         text, level = self.text(node)
         return text if level >= least else rf"\left({text}\right)"
@@ -397,16 +403,24 @@ class _TexPrinter(_Printer):
     def prefix(self, node: Call, index: str) -> str:
         """Return a sum before its body, whose end must be plain to see."""
         body, over = node.arguments
-        below = self.index(index, over) if is_condition(over) else self.name(index)
+        below = self.name(index)
+        if is_condition(over):
+            # In Σ_{i ≠ j} x_i x_j the letter j may be summed over too, unless it has a meaning.
+            others = {name for name in mentions(body) & names_in(over) if looks_like_an_index(name)}
+            plain = others <= {index, *self.bound}
+            below = self.index(index, over) if plain else self.condition(index, over)
         least = Precedence.PRODUCT if node.function == "sum" else Precedence.SIGN
+        self.bound.append(index)
         text = self.at(body, Precedence.SUM if _prefix(body) else least)
+        self.bound.pop()
         return rf"\{node.function}_{{{below}}} {text}"
+
+    def condition(self, index: str, condition: Expression) -> str:
+        return rf"{self.name(index)} \;\text{{where}}\; {self.at(condition, Precedence.IMPLIES)}"
 
     def index(self, index: str, condition: Expression) -> str:
         listed = self.differences(index, condition)
-        if listed is not None:
-            return listed
-        return rf"{self.name(index)} \;\text{{where}}\; {self.at(condition, Precedence.IMPLIES)}"
+        return self.condition(index, condition) if listed is None else listed
 
     def compare(self, node: Compare) -> str:
         left, right = self.at(node.left, Precedence.SUM), self.at(node.right, Precedence.SUM)
@@ -416,7 +430,9 @@ class _TexPrinter(_Printer):
         return text
 
     def for_all(self, node: ForAll) -> str:
+        self.bound += node.indices
         said = rf"{self.at(node.body, Precedence.CLAUSE)} \quad\text{{for all }} "
+        del self.bound[len(self.bound) - len(node.indices) :]
         names = ", ".join(self.name(index) for index in node.indices)
         if node.condition is None:
             return said + names
