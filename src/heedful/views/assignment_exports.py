@@ -57,12 +57,12 @@ def canvas_table(
         rows = [(name, "", "", name, "", earned) for name, earned in points.items()]
         return _csv((*CANVAS, title), rows), ()
     left = dict(points)
-    rows = []
+    known: list[tuple[str, ...]] = []
     for person in roster:
         found = [name for name in left if _is_of(name, person)]
         earned = left.pop(found[0]) if len(found) == 1 else ""
-        rows.append((*(person.get(column, "") for column in CANVAS), earned))
-    return _csv((*CANVAS, title), rows), tuple(left)
+        known.append((*(person.get(column, "") for column in CANVAS), earned))
+    return _csv((*CANVAS, title), known), tuple(left)
 
 
 def _is_of(submission: str, person: Mapping[str, str]) -> bool:
