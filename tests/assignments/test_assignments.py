@@ -86,6 +86,11 @@ def test_answers_are_found_in_every_format(tmp_path: Path, name: str) -> None:
     read = read_submission(tmp_path, assignment)
     assert read.missing == ()
     assert read.read == (name,)
+    for question in assignment.questions:
+        if question.open not in ("text", "choice", "verdict"):
+            picked, found, _ = pick(question, read.answers[question.id])
+            assert picked.formulas, question.id
+            assert not any(one.problem for one in found), question.id
 
 
 LABELLED = [

@@ -183,6 +183,9 @@ def test_what_has_two_readings_is_asked_about(latex: str, way: str) -> None:
 
 
 REFUSED = [
+    (r"x \le T_1 \text{for all t} \le y", 11, "not part of a formula"),
+    (r"x \le T_1 \;\text{fo1}", 13, "not part of a formula"),
+    (r"{}_{[1]} = \beta", 3, "nothing stands before"),
     (r"\input{secret}", 1, "never run"),
     (r"x = \write18{ls}", 5, "never run"),
     (r"\def\x{1} \x = 1", 1, "never run"),

@@ -422,8 +422,11 @@ def _note_toml(name: str, key: str, value: object, labels: dict[str, str], found
     for place, part in enumerate(parts, 1):
         text = _shown(name, str(part), found, _HIDDEN)
         numbered = len(parts) > 1 and not isinstance(value, dict) and "=" not in text
-        lines.append(f"`q_{place} = {text}`" if numbered else f"`{text}`")
-    body = "\n".join(lines) if all("\n" not in line for line in lines) else text
+        if re.search(r"[$`\n]|\\[(\[]|\\begin\b", text):  # prose around formulas
+            lines.append(text)
+        else:
+            lines.append(f"`q_{place} = {text}`" if numbered else f"`{text}`")
+    body = "\n".join(lines)
     found.answers[label] = StudentAnswer(question=label, file=name, line=1, text=body)
 
 

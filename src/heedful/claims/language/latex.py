@@ -671,6 +671,8 @@ class _Reader:
             self.name(token.text, place, noted=True)
             return
         if self.item.kind in ("^", "_", "prime") and not single:
+            if not self.out:
+                self.fail("nothing stands before this script", self.item, hint="take it out")
             if self.out[-1].says(")") or self.item.kind == "_":
                 return
             self.fail(
@@ -1086,7 +1088,7 @@ class _Reader:
             text, item, opened
         ):
             pass
-        elif re.fullmatch(r"[A-Za-z]\w*", name) and name.isascii() and not spaced:
+        elif self.is_name(name, command) and not spaced:
             operator = command in ("operatorname", "mathop")
             if operator or (len(name) > 1 and self.opening() in ("(", "[")):
                 near = difflib.get_close_matches(name.lower(), self.functions, n=1, cutoff=0.7)
@@ -1103,6 +1105,13 @@ class _Reader:
                 expected="for all, for, and, or, implies, given, where, within were expected",
                 hint="leave other words outside the formula",
             )
+
+    def is_name(self, name: str, command: str) -> bool:
+        """Tell whether a word may be a name; as text behind a value it is a word gone wrong."""
+        if not re.fullmatch(r"[A-Za-z]\w*", name) or not name.isascii():
+            return False
+        prose = command in ("text", "textrm", "textnormal", "mbox")
+        return not prose or ("_" not in name and not self.after_value())
 
     def words(self, text: str, item: _Tex, opened: _Tex) -> bool:
         """Emit words of the language; tell whether all were. A comma between them counts too."""
