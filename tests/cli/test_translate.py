@@ -150,7 +150,7 @@ def test_scores_and_links_in_columns(heed, run: Path, texts: list[str], stdin) -
 def test_tables_and_the_figure(heed, run: Path, tmp_path: Path) -> None:
     shown = heed("translate", run, LINES[0], "--scores", "--alignment").out
     assert "per token" in shown
-    assert "Read by each word" in shown
+    assert "Where each word comes from" in shown
     for kind in ("svg", "png"):
         figure = tmp_path / f"words.{kind}"
         assert heed("translate", run, LINES[0], "--figure", figure).code == 0

@@ -30,6 +30,7 @@ from heedful.data.synthetic.phrasebook.corpus import (
     drawn_pair,
     held_out_sentences,
     is_held_out,
+    linked_pairs,
     pair_of,
 )
 from heedful.data.synthetic.phrasebook.french import (
@@ -520,3 +521,34 @@ def test_typography_can_be_folded_and_set(sample: list[Pair]) -> None:
         assert keyboard(pair.french) == pair.french
         assert keyboard(typeset(pair.french)) == pair.french
         assert "'" not in typeset(pair.french)
+
+
+# Which words became which
+
+LINKED = {
+    "Je tiens mon ballon et je vais cuisiner dans la cuisine.": "tiens-holding mon-my "
+    "ballon-ball cuisiner-cook cuisine-kitchen",
+    "Vous étiez fières.": "Vous-You étiez-were fières-proud",
+    "L'invitée a loué ce chalet propre.": "invitée-guest loué-rented ce-this chalet-chalet "
+    "propre-clean",
+    "Ne perds pas ma jupe, s'il te plaît.": "ma-my jupe-skirt",
+}
+
+
+def test_the_grammar_says_which_words_became_which() -> None:
+    found = linked_pairs(60)
+    held_out = {pair.french: pair.english for pair in phrasebook(1).test}
+    seen = {}
+    for pair, links in found:
+        assert held_out[pair.french] == pair.english  # noting changes nothing
+        for link in links:
+            words = pair.french[slice(*link.french)], pair.english[slice(*link.english)]
+            assert all(words)
+            assert not link.sure or " " not in "".join(words)
+        seen[pair.french] = " ".join(
+            f"{pair.french[slice(*link.french)]}-{pair.english[slice(*link.english)]}"
+            for link in links
+            if link.sure
+        )
+    assert {french: seen.get(french) for french in LINKED} == LINKED
+    assert sum(bool(words) for words in seen.values()) > 0.9 * len(seen)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from enumerated import every_text, traced
+from torch.nn import functional
 
 from heedful.claims.checker import Checker
 from heedful.claims.judge import judge_claim
@@ -16,8 +17,8 @@ from heedful.claims.sheet.claim import Claim
 from heedful.claims.sheet.formulas import read_claim
 from heedful.claims.sheet.texts import read_texts, split_texts
 from heedful.claims.verdict import Verdict
-from heedful.errors import InputError
-from heedful.model import Decoder, DecoderConfig, write_folder
+from heedful.errors import HeedfulError, InputError
+from heedful.model import Decoder, DecoderConfig, ablate, write_folder
 from heedful.model.config import Attention, FeedForward, Norm
 from heedful.model_claims.models import open_model
 from heedful.model_claims.statements import Meaning, TextEvaluator, TextValues, instances
@@ -281,3 +282,34 @@ def test_the_words_for_texts_are_read() -> None:
     assert read_texts("the corpus").confidence == 0.95
     assert split_texts('loss <= 2 for the text "for every text up to 3"')[1] is not None
     assert split_texts("alpha_i >= 0 for all i")[1] is None
+
+
+def test_an_intervention_is_measured_on_the_corpus_and_must_change_something(folder: str) -> None:
+    model = open_model(folder)
+    rows = [model.encode(text) for text in ("abcde", "edcba", "aabbc", "dab")]
+    ablation = ablate("head_outputs", layer=0, head=1)
+
+    def loss(tokens: list[int]) -> float:
+        row = torch.tensor([tokens])
+        return float(functional.cross_entropy(model.decoder(row)[0, :-1], row[0, 1:]))
+
+    with torch.no_grad():
+        plain = [loss(row) for row in rows]
+        with model.decoder.intervene(ablation):
+            changed = [loss(row) for row in rows]
+    rise = sum(changed) / 4 - sum(plain) / 4
+    table = {"do": "ablate", "at": "0.1"}
+    formula = "E(changed_loss - loss) >= {} on the corpus, with 95 %"
+    one = judged(folder, formula.format(rise - 1), intervene=table)
+    assert one.verdict == "supported"
+    assert one.evidence.numbers["mean"] == pytest.approx(1, abs=1e-6)
+    assert judged(folder, formula.format(rise + 1), intervene=table).verdict == "refuted"
+    for expect, fields, said in [
+        (formula.format(0), {}, "nothing is changed inside the model"),
+        (formula.format(0), {"intervene": {**table, "at": "0.7"}}, "head"),
+        (formula.format(0), {"intervene": {"do": "cut"}}, "one of ablate"),
+        (formula.format(0), {"intervene": {"do": "scale", "at": "0.1", "factor": 1}}, "changed no"),
+        ("changed_loss >= 0 for every text up to 3", {"intervene": table}, "measured on a corpus"),
+    ]:
+        with pytest.raises(HeedfulError, match=said):
+            judged(folder, expect, **fields)

@@ -11,14 +11,13 @@ from torch import Tensor
 from heedful.errors import InputError
 from heedful.model import Decoder, ablate
 from heedful.model.config import Norm
+from heedful.model.interventions import from_table, place_from
 from heedful.studies.causal import (
     composition,
     direct_attribution,
-    from_table,
     logit_lens,
     measure_effect,
     path_effect,
-    place_from,
     smallest_circuit,
 )
 

@@ -108,7 +108,7 @@ def _interventions(
     import torch
 
     from heedful import model
-    from heedful.studies.causal import from_table, place_from
+    from heedful.model.interventions import from_table, place_from
     from heedful.training.config import read_values
 
     shortest = min(row.shape[1] for row in texts)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
+from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, escaped, show
 from heedful.errors import InputError, RunError
 from heedful.progress import meter
 from heedful.studies.lab import prepare_folder
 
 if TYPE_CHECKING:
+    from heedful.studies.heads import Plan
+    from heedful.studies.heads.heads_study import HeadsWork
     from heedful.studies.knowledge.findings import KnowledgeStudy
 
 REPORT = "report.html"
@@ -28,6 +32,11 @@ app.command(
     "heedful.cli.study_translation:translation",
     name="translation",
     help="French to English: from scratch against pretrained.",
+)
+app.command(
+    "heedful.cli.study_translation:attribution",
+    name="attribution",
+    help="Which method knows where the words of a translation come from.",
 )
 
 
@@ -174,6 +183,16 @@ def heads(
     steps: Annotated[
         int | None, Parameter(help="Steps of each training. [default: 500; quick: 200]")
     ] = None,
+    parts: Annotated[
+        str | None,
+        Parameter(
+            help="Work on these only (heads,keys,robustness,order,tokens,small-models), or leave "
+            "some out (no-tokens,no-order). [default: all]"
+        ),
+    ] = None,
+    output: Annotated[Path, Parameter(help="Folder in which finished parts are kept.")] = Path(
+        "study-heads"
+    ),
     quick: Annotated[
         bool, Parameter(negative="", help="Fewer trainings and measurements: about a minute.")
     ] = False,
@@ -188,42 +207,85 @@ def heads(
     which tokens it can never predict. Small models trained for the purpose answer what one model
     cannot: does pre-norm make keys alike, do more heads reduce the variance?
 
+    Each part is shown when it is finished, the quickest first, and kept: a study that was stopped
+    goes on when the same command is given again.
+
     Examples:
 
         heed study heads runs/phrasebook
         heed study heads smollm2 --text story.txt --no-train
+        heed study heads smollm2 --parts heads,order
+        heed study heads smollm2 --parts no-tokens,no-small-models
         heed study heads runs/phrasebook --quick --figure heads.svg
         heed study heads my-model/ --json
     """
-    from dataclasses import replace
-
-    from heedful.studies.heads import QUICK, QUICK_EFFORT, Amount, Effort, Plan, study_heads
-    from heedful.views.heads import heads_blocks, heads_map
+    from heedful.studies.heads import QUICK_EFFORT, Amount, Effort, open_subject
+    from heedful.studies.heads.heads_study import HeadsWork, chosen_parts
+    from heedful.views.heads import heads_map
 
     check_figure_path(figure)
     _check_heads(tokens, rows, seeds, steps)
-    plan = None
-    if train:
-        base = QUICK if quick else Plan()
-        plan = replace(
-            base,
-            workers=max(1, os.cpu_count() or 1),
-            seeds=base.seeds if seeds is None else seeds,
-            order_seeds=base.order_seeds if seeds is None else seeds,
-            steps=base.steps if steps is None else steps,
-        )
-    with meter("watching heads") as step:
-        record = study_heads(
-            model,
-            text=text,
-            amount=Amount(rows=rows, tokens=tokens),
-            plan=plan,
-            effort=QUICK_EFFORT if quick else Effort(),
-            progress=step,
-        )
-    show(record, heads_blocks, json=json)
-    draw(record, figure, heads_map)
+    plan = _heads_plan(seeds, steps, quick=quick) if train else None
+    chosen = None if parts is None else parts.split(",")
+    chosen_parts(chosen, plan)  # before the model is opened
+    prepare_folder(output)
+    work = HeadsWork(
+        open_subject(model, text=text, amount=Amount(rows=rows, tokens=tokens)),
+        parts=chosen,
+        plan=plan,
+        effort=QUICK_EFFORT if quick else Effort(),
+        output=output,
+    )
+    _work_on(work, json=json)
+    draw(work.record, figure, heads_map)
     return 0
+
+
+def _heads_plan(seeds: int | None, steps: int | None, *, quick: bool) -> Plan:
+    from dataclasses import replace
+
+    from heedful.studies.heads import QUICK, Plan
+
+    base = QUICK if quick else Plan()
+    return replace(
+        base,
+        workers=max(1, os.cpu_count() or 1),
+        seeds=base.seeds if seeds is None else seeds,
+        order_seeds=base.order_seeds if seeds is None else seeds,
+        steps=base.steps if steps is None else steps,
+    )
+
+
+def _work_on(work: HeadsWork, *, json: bool) -> None:
+    """Work on every part, and show what each found as soon as it is finished."""
+    from heedful.studies.heads.heads_study import PARTS
+    from heedful.views.heads import part_blocks, subject_block, took_block
+    from heedful.views.terminal import print_blocks
+
+    if not json:
+        print_blocks([subject_block(work.record)])
+    for done, part in enumerate(work.parts):
+        try:
+            with meter(f"{PARTS[part]} ({done + 1} of {len(work.parts)})") as step:
+                record = work.run(part, step)
+        except KeyboardInterrupt:
+            finished = ", ".join(work.parts[:done]) or "none"
+            stopped = RunError(
+                str(work.output),
+                f"the study was stopped at {part}; parts finished and kept: {finished}",
+                hint="run the same command again to go on",
+            )
+            stopped.exit_code = 128 + signal.SIGINT
+            raise stopped from None
+        if not json:
+            print()
+            print_blocks(part_blocks(record, part))
+            sys.stdout.flush()
+    if json:
+        print(escaped(work.record.to_json()))
+    else:
+        print()
+        print_blocks([took_block(work.record)])
 
 
 def _check_heads(tokens: int, rows: int, seeds: int | None, steps: int | None) -> None:

@@ -1,4 +1,4 @@
-"""`heed study translation`: from scratch against pretrained, on the same pairs and test."""
+"""`heed study translation` and `heed study attribution`: translators compared, and looked into."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from heedful.cli.output import JsonFlag, show
-from heedful.errors import RunError
+from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
+from heedful.errors import InputError, RunError
 from heedful.progress import meter
 from heedful.studies.lab import prepare_folder
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from heedful.studies.translation.results import ArmResult, TranslationStudy
 
 RECORD, REPORT = "translation.json", "report.html"
+MOST_SENTENCES = 500
+"""Of which the phrasebook keeps the links: its test set."""
 
 
 @Parameter(name="*")
@@ -160,3 +162,39 @@ def _command() -> str:
     """Return the command as it was given, to be given again."""
     words = [word for word in sys.argv[1:] if word not in ("--json", "--debug")]
     return shlex.join(["heed", *words]) if words[:1] == ["study"] else "heed study translation"
+
+
+def attribution(
+    model: Annotated[Path, Parameter(help="A run or model folder that translates French.")],
+    *,
+    sentences: Annotated[int, Parameter(help="Test sentences of the phrasebook, up to 500.")] = 200,
+    figure: FigurePath = None,
+    json: JsonFlag = False,
+) -> int:
+    """Put methods of attribution on trial: attention, value norms, gradients, erasure.
+
+    The grammar of the phrasebook knows which French word became which English one. Each method says
+    how much every source word has to do with every word of the translation: is its first choice the
+    right one (alignment error), and does the translation need the words that it names (log p after
+    1, 2 and 3 of them are taken out)? Both come with intervals over sentences, beside two controls
+    that know nothing.
+
+    Examples:
+
+        heed study attribution runs/phrasebook
+        heed study attribution runs/phrasebook --sentences 50 --figure attribution.svg
+        heed study attribution lab/translation/runs/scratch-8000-* --json
+    """
+    check_figure_path(figure)
+    if not 1 <= sentences <= MOST_SENTENCES:
+        raise InputError("--sentences", f"is {sentences}", expected=f"1 to {MOST_SENTENCES}")
+    from heedful.studies.translation import Translator
+    from heedful.studies.translation.attribution_study import study_attribution
+    from heedful.views.translation import attribution_blocks, attribution_figure
+
+    translator = Translator.open(model)
+    with meter("trying methods of attribution") as step:
+        record = study_attribution(translator, str(model), sentences=sentences, progress=step)
+    show(record, attribution_blocks, json=json)
+    draw(record, figure, attribution_figure)
+    return 0

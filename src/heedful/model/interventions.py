@@ -492,3 +492,95 @@ def value_at(decoder: Decoder, tokens: Tensor, place: str, layer: int | None = N
 
 def _value_at(decoder: Decoder, one: Intervention, tokens: Tensor) -> Tensor:
     return value_at(decoder, tokens, one.place, one.layer)
+
+
+# Interventions from words and tables
+
+
+def place_from(spelled: str) -> dict[str, Any]:
+    """Read a place: `2.3` is head 3 of layer 2, `transformed.2` a part of layer 2, `@` a position.
+
+    >>> place_from("2.3")
+    {'place': 'head_outputs', 'layer': 2, 'head': 3}
+    >>> place_from("after.0@-1")
+    {'place': 'after', 'layer': 0, 'positions': (-1,)}
+    """
+    where, _, at = spelled.partition("@")
+    name, _, rest = where.rpartition(".")
+    try:
+        if name.lstrip("-").isdigit():
+            place: dict[str, Any] = {"place": "head_outputs", "layer": int(name), "head": int(rest)}
+        elif not name:
+            place = {"place": where}
+        else:
+            place = {"place": name, "layer": int(rest)}
+        if at:
+            place["positions"] = tuple(int(one) for one in at.split(","))
+    except ValueError:
+        raise InputError(
+            "place",
+            f"is {spelled!r}",
+            expected="a head such as 2.3, or a place with its layer such as transformed.2",
+            hint="add @0,3 for some positions, @-1 for the last",
+        ) from None
+    return place
+
+
+_FIELDS = {
+    "ablate": ("place", "layer", "head", "positions", "method", "reference", "seed"),
+    "patch": ("place", "layer", "head", "positions", "source", "source_positions"),
+    "scale": ("place", "layer", "head", "positions", "factor"),
+    "steer": ("place", "layer", "head", "positions", "direction", "strength"),
+    "knock_out": ("layer", "head", "keys", "queries"),
+    "freeze": ("layer", "head", "positions", "source"),
+}
+_MAKERS: dict[str, Callable[..., Intervention]] = {
+    "ablate": ablate,
+    "patch": patch,
+    "scale": scale,
+    "steer": steer,
+    "knock_out": knock_out,
+    "freeze": freeze,
+}
+
+
+_AT_A_PLACE = ("ablate", "patch", "scale", "steer")
+"""Kinds that name a place; the others are about the weights of a head."""
+
+
+def _without(table: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key != name}
+
+
+def from_table(
+    table: dict[str, Any],
+    encode: Callable[[str], Sequence[int]],
+    where: str = "intervention",
+) -> Intervention:
+    """Return the intervention that a table of a sheet describes.
+
+    `do` names the kind, the other fields are its parameters. Texts (`source`, `reference`) are
+    written as text, and `at = "2.3"` is short for a place (see `place_from`).
+    """
+    given = dict(table)
+    kind = given.pop("do", None)
+    if "at" in given:
+        place = place_from(str(given.pop("at")))
+        given = {**(place if kind in _AT_A_PLACE else _without(place, "place")), **given}
+    if kind not in _FIELDS:
+        raise InputError(f"{where}.do", f"is {kind!r}", expected="one of " + ", ".join(_FIELDS))
+    for name in given:
+        if name not in _FIELDS[kind]:
+            raise InputError(
+                f"{where}.{name}",
+                f"is not a field of {kind}",
+                expected="its fields are " + ", ".join(_FIELDS[kind]),
+            )
+    for name in ("source", "reference"):
+        if name in given:
+            given[name] = torch.tensor([list(encode(str(given[name])))])
+    try:
+        return _MAKERS[kind](**given)
+    except TypeError as error:
+        missing = str(error).partition("argument")[2].strip(": s'") or str(error)
+        raise InputError(where, f"{kind} lacks {missing}") from None

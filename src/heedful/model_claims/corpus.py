@@ -375,6 +375,7 @@ class _Relation:
         bound = Meaning(
             self.meaning.decoder,
             {**self.meaning.symbols, **{name: Fraction(k) for name, k in self.env.items()}},
+            interventions=self.meaning.interventions,
         )
         dummy = node if isinstance(node, Compare | Logic) else Compare(">=", node, Number(_ZERO))
         return instances(dummy, bound, len(row))

@@ -31,10 +31,11 @@ from heedful.claims.language.tree import (
     walk,
 )
 from heedful.claims.sheet.claim import Claim, field_error
-from heedful.claims.sheet.formulas import ParsedFormula, read_claim
+from heedful.claims.sheet.formulas import CHANGED_LOSS, ParsedFormula, read_claim
 from heedful.claims.sheet.texts import Texts, read_texts, split_texts
 from heedful.claims.verdict import Answer, Counterexample, Decision, Evidence, Verdict, Word
 from heedful.errors import InputError
+from heedful.model.interventions import Intervention, from_table
 from heedful.model.trace import Trace
 from heedful.model_claims.attack import Attacker, Margin
 from heedful.model_claims.corpus import decide_on_corpus, measured_on_corpus
@@ -124,6 +125,7 @@ class _ModelJudge:
             {name: self._symbol(name, value) for name, value in claim.where.items()},
             None if claim.find is None else claim.find.partition(" ")[2],
             claim.tolerance,
+            self._interventions(),
         )
         self.statements = [
             self._statement(number, text) for number, text in enumerate(claim.expect)
@@ -171,11 +173,24 @@ class _ModelJudge:
                 expected=f"at most {context}, the context of this model",
             )
         tree = text.tree
+        if CHANGED_LOSS in names_in(tree) and texts.kind != "corpus":
+            raise field_error(
+                ("expect", number),
+                f"speaks of {CHANGED_LOSS} for {texts}",
+                expected="what an intervention does is measured on a corpus",
+            )
         given = self.claim.given
         if given is not None:
             assert isinstance(given, ParsedFormula)
             tree = Logic("implies", given.tree, tree)
         return _Statement(tree, texts)
+
+    def _interventions(self) -> tuple[Intervention, ...]:
+        if not self.claim.intervene:
+            return ()
+        one = from_table(self.claim.intervene, self.model.encode, "intervene")
+        one.check(self.model.decoder.config)
+        return (one,)
 
     def _symbol(self, name: str, value: Any) -> Fraction:
         if isinstance(value, int | float):

@@ -3,6 +3,7 @@
     alpha(l, h)[t, s]    weight that the token at t gives to the one at s, in head h of layer l
     logit(v)[t]          logit of token v after the token at t; prob(v)[t] its probability
     loss[t], loss        −log of the probability of the token at t; the mean over a text
+    changed_loss         the mean loss with what `intervene` changes inside the model
     residual_norm(l)[t]  length of the residual stream after l layers (0: before the first)
     key_norm(l, h)[t]    length of the key; query_norm(l, h)[t] of the query
 
@@ -43,7 +44,8 @@ from heedful.claims.language.tree import (
     looks_like_an_index,
     walk,
 )
-from heedful.model import Decoder
+from heedful.claims.sheet.formulas import CHANGED_LOSS
+from heedful.model import Decoder, Intervention
 from heedful.model.trace import Trace
 
 Env = Mapping[str, int]
@@ -75,6 +77,8 @@ class Meaning:
     """The number that is asked for."""
     tolerance: float = 0.05
     """What ≈ means when no `within` is written."""
+    interventions: tuple[Intervention, ...] = ()
+    """What `changed_loss` is measured with."""
 
     def extent(self, name: str, tree: Expression, length: int) -> range:
         """Return the values of an index: layers, heads, or places."""
@@ -96,7 +100,7 @@ class Meaning:
 
     def indices(self, tree: Expression) -> list[str]:
         """Return the free names of a formula that must be indices."""
-        known = {"n", "T", "loss", "pi", "e", *self.symbols, self.open_name}
+        known = {"n", "T", "loss", CHANGED_LOSS, "pi", "e", *self.symbols, self.open_name}
         free = sorted(free_names(tree) - known)
         for name in free:
             if not looks_like_an_index(name) and name != "h":
@@ -155,10 +159,10 @@ def rational_value(node: Expression, env: Env, meaning: Meaning, length: int) ->
 
 def atom_of(node: Expression, env: Env, meaning: Meaning, length: int) -> Atom | None:
     """Return the letter that a node is, with its indices; None where it is none."""
-    if isinstance(node, Name) and node.text == "loss":
+    if isinstance(node, Name) and node.text in ("loss", CHANGED_LOSS):
         if length < 2:
             raise NoSuchPlaceError  # nothing is predicted
-        return Atom("mean loss", (length,), ())
+        return Atom("mean loss" if node.text == "loss" else CHANGED_LOSS, (length,), ())
     if not isinstance(node, Entry):
         return None
     base, arguments = node.base, tuple[int, ...]()
@@ -395,6 +399,8 @@ class TextEvaluator:
         if plain is not None:
             return self._full(float(plain))
         atom = atom_of(node, env, self.meaning, length)
+        if atom is not None and atom.letter == CHANGED_LOSS:
+            return self._changed_loss(node)
         if atom is not None:
             return self.values.of(atom)
         match node:
@@ -410,6 +416,17 @@ class TextEvaluator:
             case Call():
                 return self._call(node, env)
         raise node.error("this has no meaning for a model", expected=LETTERS)
+
+    def _changed_loss(self, node: Expression) -> Tensor:
+        if not self.meaning.interventions:
+            raise node.error(
+                "nothing is changed inside the model",
+                expected='the claim must say what: intervene = { do = "ablate", at = "2.3" }',
+            )
+        decoder, tokens = self.meaning.decoder, self.values.tokens
+        with torch.no_grad(), decoder.intervene(*self.meaning.interventions):
+            trace = decoder.trace(tokens)
+        return TextValues(trace, tokens).of(Atom("mean loss", (self.values.length,), ()))
 
     def _call(self, node: Call, env: Env) -> Tensor:
         names = bound_names(node)

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from heedful.errors import InputError
 from heedful.views.blocks import (
     Block,
     Bullets,
@@ -42,10 +43,11 @@ from heedful.views.formatting import number, sentence
 
 if TYPE_CHECKING:
     from heedful.stats import Estimate
-    from heedful.studies.heads.behaviour import HeadBehaviour
+    from heedful.studies.heads.behaviour import Behaviour, HeadBehaviour
     from heedful.studies.heads.comparisons import Finding, HeadCounts, PreNorm, Schemes
     from heedful.studies.heads.heads_study import Comparisons, HeadsStudy
     from heedful.studies.heads.keys import Keys
+    from heedful.studies.heads.order import Probe
     from heedful.studies.heads.predictable import Predictable, TokenName
     from heedful.studies.heads.robustness import HeadAblation, Robustness
 
@@ -77,26 +79,51 @@ MOST_HEADS = 12
 
 def heads_blocks(record: HeadsStudy) -> Iterator[Block]:
     """Yield the map, the table, and every finding."""
-    yield Text(
+    yield subject_block(record)
+    for part in record.seconds:
+        yield from part_blocks(record, part)
+    yield took_block(record)
+
+
+def subject_block(record: HeadsStudy) -> Block:
+    """Return the line about the model and what it read."""
+    return Text(
         f"{record.model}: {record.layers} layers of {record.heads} heads, "
         f"{record.parameters:,} parameters; read {record.tokens:,} tokens "
         f"in {record.rows} rows of {record.text}."
     )
-    yield _map(record)
-    yield Text(
-        "; ".join(
-            f"{LETTERS[label]} {record.behaviour.words[label]}" for label in record.behaviour.counts
-        )
-    )
-    yield _strongest(record)
-    yield _keys(record)
-    yield from _robustness(record)
-    yield from _order(record)
-    yield from predictable_blocks(record.predictable)
-    if record.trained is not None:
+
+
+def part_blocks(record: HeadsStudy, part: str) -> Iterator[Block]:
+    """Yield what one part of the study found."""
+    if part == "heads" and record.behaviour is not None:
+        yield from _named(record, record.behaviour)
+    elif part == "keys" and record.keys is not None:
+        yield _keys(record.keys)
+    elif part == "robustness" and record.robustness is not None:
+        yield from _robustness(record, record.robustness)
+    elif part == "order" and record.probe is not None:
+        yield from _order(record, record.probe)
+    elif part == "tokens" and record.predictable is not None:
+        yield from predictable_blocks(record.predictable)
+    elif part == "small-models" and record.trained is not None:
         yield from trained_blocks(record.trained)
+
+
+def took_block(record: HeadsStudy) -> Block:
+    """Return how long each part took."""
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in record.seconds.items())
-    yield Text(f"Took: {seconds}.")
+    return Text(f"Took: {seconds}.")
+
+
+def _named(record: HeadsStudy, behaviour: Behaviour) -> Iterator[Block]:
+    yield _map(record, behaviour)
+    yield Text(
+        "; ".join(f"{LETTERS[label]} {behaviour.words[label]}" for label in behaviour.counts)
+    )
+    clearest = _strongest(behaviour)
+    if clearest.rows:
+        yield clearest
 
 
 def interval(estimate: Estimate | None, digits: int = 3) -> str:
@@ -108,10 +135,10 @@ def interval(estimate: Estimate | None, digits: int = 3) -> str:
     return f"{number(estimate.value, digits)} ± {number(estimate.error, 2)}"
 
 
-def strongest(record: HeadsStudy) -> list[tuple[HeadBehaviour, str]]:
+def strongest(behaviour: Behaviour) -> list[tuple[HeadBehaviour, str]]:
     """Return heads that look for something, the clearest first, and no label too often."""
     clearest = sorted(
-        (head for head in record.behaviour.heads if head.looks_for),
+        (head for head in behaviour.heads if head.looks_for),
         key=lambda head: -head.masses[head.looks_for].value,
     )
     counts: dict[str, int] = {}
@@ -124,22 +151,22 @@ def strongest(record: HeadsStudy) -> list[tuple[HeadBehaviour, str]]:
     return shown[:MOST_HEADS]
 
 
-def _map(record: HeadsStudy) -> Block:
+def _map(record: HeadsStudy, behaviour: Behaviour) -> Block:
     grid = table("What each head does", "layer", *map(str, range(record.heads)), left=())
     for layer in range(record.layers):
-        row = record.behaviour.heads[layer * record.heads : (layer + 1) * record.heads]
+        row = behaviour.heads[layer * record.heads : (layer + 1) * record.heads]
         grid.row(str(layer), *(Span(LETTERS[head.label], COLOURS[head.label]) for head in row))
     return grid
 
 
-def _strongest(record: HeadsStudy) -> Table:
+def _strongest(behaviour: Behaviour) -> Table:
     columns = ("layer.head", "looks for", "mass", "copies", "averages", "diffuse", "keys read")
     caption = "The clearest heads, with 95 % intervals."
     grid = table("The clearest heads", *columns, left=(0, 1), caption=caption)
-    for head, label in strongest(record):
+    for head, label in strongest(behaviour):
         grid.row(
             head.name,
-            record.behaviour.words[label],
+            behaviour.words[label],
             interval(head.masses[label], 2),
             *(f"{head.kinds[kind]:.0%}" for kind in ("copies", "averages", "diffuse")),
             interval(head.effective_keys, 2),
@@ -160,8 +187,7 @@ KEY_ROWS = (
 )
 
 
-def _keys(record: HeadsStudy) -> Table:
-    keys = record.keys
+def _keys(keys: Keys) -> Table:
     grid = table("Keys", "", "mean over heads", left=(0,))
     for name, words in KEY_ROWS:
         if name in keys.means:
@@ -180,10 +206,9 @@ def _changes(robustness: Robustness) -> Table:
     )
 
 
-def _robustness(record: HeadsStudy) -> Iterator[Block]:
-    robustness = record.robustness
+def _robustness(record: HeadsStudy, robustness: Robustness) -> Iterator[Block]:
     yield _changes(robustness)
-    yield Text(record.most_needed.text)
+    yield Text(record.most_needed(robustness).text)
     if robustness.agreement is not None:
         yield Text(
             f"Gradient and measurement correlate by {robustness.agreement:.2f}, over "
@@ -191,17 +216,17 @@ def _robustness(record: HeadsStudy) -> Iterator[Block]:
         )
 
 
-def _order(record: HeadsStudy) -> Iterator[Block]:
-    best = record.probe.best
+def _order(record: HeadsStudy, probe: Probe) -> Iterator[Block]:
+    best = probe.best
     lines = [
         ("with its mask: " if test.masked else "without a mask: ") + sentence(test.statement)
         for test in record.order
     ]
-    depth = record.probe.r2.index(best)
+    depth = probe.r2.index(best)
     lines.append(
         f"Positions ({record.positions}): a linear probe on random tokens explains "
         f"{best.value:.0%} ± {100 * best.error:.0f} points of the position after "
-        f"{depth} layers, and {record.probe.r2[-1].value:.0%} after the last."
+        f"{depth} layers, and {probe.r2[-1].value:.0%} after the last."
     )
     yield Bullets(tuple(lines))
 
@@ -280,11 +305,18 @@ def _verdicts(findings: Sequence[Finding]) -> Table:
 def heads_section(record: HeadsStudy, seconds: float, *, options: str = "") -> Section:
     """Return the part of the report about a heads study; `options` reproduce it."""
     command = f"heed study heads {record.model} {options}".rstrip()
-    blocks = [_behaviour(record, command), _key_norms(record), _lengths(record)]
+    blocks: list[Group] = []
+    if record.behaviour is not None:
+        blocks.append(_behaviour(record, record.behaviour, command))
+    if record.keys is not None:
+        blocks.append(_key_norms(record.keys))
+    if record.robustness is not None:
+        blocks.append(_lengths(record, record.robustness))
     if record.trained is not None:
         trained = record.trained
         blocks += [_prenorm(trained), _more_heads(trained), _known_order(record, trained)]
-    blocks.append(_tokens(record.predictable, command))
+    if record.predictable is not None:
+        blocks.append(_tokens(record.predictable, command))
     return Section(
         name="heads",
         title="Heads of a trained model",
@@ -296,12 +328,11 @@ def heads_section(record: HeadsStudy, seconds: float, *, options: str = "") -> S
     )
 
 
-def _behaviour(record: HeadsStudy, command: str) -> Group:
-    behaviour = record.behaviour
+def _behaviour(record: HeadsStudy, behaviour: Behaviour, command: str) -> Group:
     parts = ", ".join(
         f"{count} {behaviour.words[label]}" for label, count in behaviour.counts.items()
     )
-    clearest = _strongest(record)
+    clearest = _strongest(behaviour)
     return group(
         "What each head does",
         "For each position, a head copies (at least "
@@ -323,8 +354,8 @@ def _behaviour(record: HeadsStudy, command: str) -> Group:
     )
 
 
-def _key_norms(record: HeadsStudy) -> Group:
-    means = record.keys.means
+def _key_norms(keys: Keys) -> Group:
+    means = keys.means
     paragraphs = [
         f"Norms of the keys of a head vary by {interval(means['spread'], 2)} of their mean. "
         "Giving all keys of a head one norm moves "
@@ -339,7 +370,7 @@ def _key_norms(record: HeadsStudy) -> Group:
             f"get {interval(means['used'], 2)} of the lead that their query could give. Their lead "
             f"β is {interval(means['lead'], 2)}; orthonormal keys would need a scale of "
             f"{interval(means['equivalent beta'], 2)} for the same mass. "
-            f"{record.keys.hidden} of {len(record.keys.attended)} lie inside the hull, where no "
+            f"{keys.hidden} of {len(keys.attended)} lie inside the hull, where no "
             "query could copy them."
         )
     return group(
@@ -350,17 +381,17 @@ def _key_norms(record: HeadsStudy) -> Group:
         ),
         paragraphs,
         figure_block(
-            keys_figure(record.keys),
+            keys_figure(keys),
             "keys in practice",
             "Left: every head of keys, later layers darker. Right: the key that a "
             "query reads most, its lead against the best one possible.",
         ),
-        _keys(record),
+        _keys(keys),
     )
 
 
-def _lengths(record: HeadsStudy) -> Group:
-    robustness, agreement = record.robustness, None
+def _lengths(record: HeadsStudy, robustness: Robustness) -> Group:
+    agreement = None
     if robustness.agreement is not None:
         agreement = (
             f"Gradient and measurement correlate by {robustness.agreement:.2f}, over "
@@ -371,7 +402,7 @@ def _lengths(record: HeadsStudy) -> Group:
         "The lengths of all keys are multiplied by 1 + ξ, with ξ of variance "
         f"{robustness.variance:g}, as in the sheets. With every layer disturbed, the loss of "
         f"{interval(robustness.loss, 3)} rises by {interval(robustness.everywhere, 3)}.",
-        record.most_needed.text,
+        record.most_needed(robustness).text,
         agreement,
         figure_block(
             robustness_figure(robustness),
@@ -419,13 +450,18 @@ def _more_heads(record: Comparisons) -> Group:
 
 def _known_order(record: HeadsStudy, trained: Comparisons) -> Group:
     schemes = trained.positions
+    probed = (
+        f"The model above ({record.positions}) gives a linear probe "
+        f"{interval(record.probe.best, 2)} of the variance of the position at its best depth."
+        if record.probe is not None
+        else None
+    )
     return group(
         "What a model knows about order",
         "Without positions and without a mask, a trained model is a function of a set: "
         "shuffled tokens give equally shuffled outputs. The causal mask alone ends that: the "
         "first token sees one token, the second two.",
-        f"The model above ({record.positions}) gives a linear probe "
-        f"{interval(record.probe.best, 2)} of the variance of the position at its best depth.",
+        probed,
         figure_block(
             order_figure(schemes),
             "order in hidden states",
@@ -450,6 +486,11 @@ def _tokens(predictable: Predictable, command: str) -> Group:
 
 def heads_map(record: HeadsStudy) -> Figure:
     """Draw every head as a square: its label as colour, its effective number of keys inside."""
+    behaviour = record.behaviour
+    if behaviour is None:
+        raise InputError(
+            "--figure", "draws what each head does, which was left out", hint="add heads to --parts"
+        )
     layers, heads = record.layers, record.heads
     turned = layers > heads
     columns, rows = (layers, heads) if turned else (heads, layers)
@@ -458,7 +499,7 @@ def heads_map(record: HeadsStudy) -> Figure:
         cell = (width - 1.2) / columns
         figure = new_figure(width, min(9.0, cell * rows * 0.92 + 1.5))
         axes = figure.add_subplot()
-        for head in record.behaviour.heads:
+        for head in behaviour.heads:
             x, y = (head.layer, head.head) if turned else (head.head, head.layer)
             colour = COLOURS[head.label]
             axes.add_patch(Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, color=colour, linewidth=0))
@@ -484,13 +525,10 @@ def heads_map(record: HeadsStudy) -> Figure:
         axes.grid(visible=False)
         for spine in axes.spines.values():
             spine.set_visible(False)
-        shown = [label for label in COLOURS if label in record.behaviour.counts]
+        shown = [label for label in COLOURS if label in behaviour.counts]
         figure.legend(
             [Patch(color=COLOURS[label]) for label in shown],
-            [
-                f"{record.behaviour.words[label]} ({record.behaviour.counts[label]})"
-                for label in shown
-            ],
+            [f"{behaviour.words[label]} ({behaviour.counts[label]})" for label in shown],
             loc="outside lower center",
             ncols=min(4, len(shown)) if width > 6 else 2,
             fontsize=8.5,

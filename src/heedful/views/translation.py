@@ -21,6 +21,7 @@ from heedful.views.drawing import (
     GREEN,
     GREY,
     ORANGE,
+    PURPLE,
     RED,
     figure_block,
     house_style,
@@ -32,6 +33,7 @@ from heedful.views.formatting import number
 if TYPE_CHECKING:
     from heedful.studies.translation import Translation
     from heedful.studies.translation.alignment import Alignment
+    from heedful.studies.translation.attribution_study import AttributionStudy
     from heedful.studies.translation.results import (
         ArmResult,
         Comparison,
@@ -39,7 +41,8 @@ if TYPE_CHECKING:
         TranslationStudy,
     )
 else:  # these records live beside torch, without which the views must work
-    Alignment = Translation = ArmResult = Comparison = Example = TranslationStudy = Record
+    Alignment = AttributionStudy = Translation = Record
+    ArmResult = Comparison = Example = TranslationStudy = Record
 
 SHOWN = 0.15
 """Source words that get less of the reading are left out of the text."""
@@ -82,19 +85,36 @@ def translation_blocks(record: TranslatedTexts, *, scores: bool) -> Iterator[Blo
             yield from alignment_blocks(alignment)
 
 
+METHOD_WORDS = {
+    "attention": "what the heads that align read",
+    "value norm": "the same, times the norm of what each value adds",
+    "gradient": "gradient of log p times embedding",
+    "integrated": "gradients integrated from empty embeddings",
+    "erasure": "how far log p of the word falls when a source word is taken out",
+    "diagonal": "control: the word at the same relative place",
+    "random": "control: any word",
+}
+"""What each method of attribution looks at."""
+
+
 def alignment_blocks(record: Alignment) -> Iterator[Block]:
     """Yield, for each output word, the source words it read."""
-    grid = table("Read by each word", "output", "source words and their share", "on the source",
+    looks = record.method in ("attention", "value norm")
+    last = "on the source" if looks else "score"
+    grid = table("Where each word comes from", "output", "source words and their share", last,
                  left=(0, 1))  # fmt: skip
     for word, row, mass in zip(record.target_words, record.weights, record.mass, strict=True):
-        grid.row(word, _read(record.source_words, row), f"{mass:.0%}")
+        grid.row(word, _read(record.source_words, row), f"{mass:.0%}" if looks else number(mass))
     yield grid
     heads = ", ".join(one.name for one in record.heads)
     if heads:
         yield Text(
-            f"Mean of {heads}: the heads that read the source most, and most differently from "
-            "word to word. What a head reads is not proof of what the model used."
+            f"By {record.method}, the mean of {heads}: the heads that read the source most, and "
+            "most differently from word to word. What a head reads is not proof of what the model "
+            "used."
         )
+    elif record.target_words and record.source_words:
+        yield Text(f"By {record.method}: {METHOD_WORDS[record.method]}.")
 
 
 def alignment_figure(record: Alignment) -> Figure:
@@ -120,7 +140,72 @@ def alignment_figure(record: Alignment) -> Figure:
             spine.set_visible(False)
         cut = len(rows) < len(record.target_words) or len(columns) < len(record.source_words)
         note = f"\nthe first {MOST_WORDS} words of each side" if cut else ""
-        axes.set_xlabel("share of its reading of the source, in %" + note, fontsize=9)
+        axes.set_xlabel(f"share of each source word in %, by {record.method}" + note, fontsize=9)
+        return figure
+
+
+def attribution_blocks(record: AttributionStudy) -> Iterator[Block]:
+    """Yield what `heed study attribution` prints."""
+    yield Text(
+        f"{record.model}, {record.sentences} test sentences of the phrasebook with their reference "
+        f"translations: {record.linked_words:,} of {record.target_words:,} words have a known "
+        f"source, {record.sure_links:,} of them one word for one word."
+    )
+    grid = table(
+        "Methods of attribution",
+        *("method", "alignment error", "1 out", "2 out", "3 out", "ms", "what it looks at"),
+        left=(0, 6),
+        caption="Alignment error rate (0 is perfect) with a bootstrap interval over sentences; "
+        "fall of log p of a word in nats when the 1, 2, 3 source words with the highest scores are "
+        "taken out, with 95 % intervals over sentences; processor milliseconds a sentence.",
+    )
+    for one in record.trials:
+        error = one.alignment_error
+        grid.row(
+            one.method,
+            f"{100 * error.value:.1f} % ({100 * error.low:.1f} to {100 * error.high:.1f})",
+            *(f"{fall.value:.2f} ± {fall.error:.2f}" for fall in one.deletion),
+            f"{1000 * one.seconds:.0f}" if one.seconds else "",
+            METHOD_WORDS[one.method],
+        )
+    yield grid
+    yield Bullets(tuple(one.text for one in record.conclusions))
+    yield Text(
+        "Erasure chooses its first word by taking words out, so no method can be ahead of it there."
+    )
+
+
+def attribution_figure(record: AttributionStudy) -> Figure:
+    """Draw the alignment error of each method, and how log p falls as its words are taken out."""
+    colours = dict(zip(METHOD_WORDS, (BLUE, PURPLE, ORANGE, RED, GREEN, GREY, GREY), strict=True))
+    with house_style():
+        figure = new_figure(8.4, 3.4)
+        left, right = figure.subplots(1, 2)
+        for place, one in enumerate(record.trials):
+            error = one.alignment_error
+            left.barh(place, error.value, color=colours[one.method], height=0.62, alpha=0.85)
+            spread = [[error.value - error.low], [error.high - error.value]]
+            left.errorbar(error.value, place, xerr=spread, color="black", capsize=3, linewidth=1.1)
+            right.errorbar(
+                [0, *range(1, len(one.deletion) + 1)],
+                [0.0, *(fall.value for fall in one.deletion)],
+                yerr=[0.0, *(fall.error for fall in one.deletion)],
+                color=colours[one.method],
+                marker="o",
+                ms=3.5,
+                linewidth=1.5,
+                capsize=2.5,
+                linestyle="--" if one.method in ("diagonal", "random") else "-",
+                label=one.method,
+            )
+        left.set_yticks(range(len(record.trials)), [one.method for one in record.trials])
+        left.invert_yaxis()
+        left.set(xlabel="alignment error rate", xlim=(0, 1))
+        left.set_title("Does it name the right word?")
+        right.set(xlabel="source words taken out", ylabel="fall of log p (nats)", ylim=(0, None))
+        right.set_xticks(range(len(record.trials[0].deletion) + 1))
+        right.set_title("Does the translation need it?")
+        right.legend(fontsize=8)
         return figure
 
 

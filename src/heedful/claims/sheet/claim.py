@@ -77,6 +77,8 @@ class Claim:
     """A trained model that the claim is about: a run, a folder, a file, or a published name."""
     corpus: str | None = None
     """The file whose texts a claim about a model is measured on."""
+    intervene: dict[str, Any] = field(default_factory=dict)
+    """What is changed inside the model: the table of an intervention, as in `heed intervene`."""
     texts: str | None = None
     """Which texts it is about, such as "every text up to 16 tokens" (see `sheet.texts`)."""
 
@@ -272,6 +274,7 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "positions": plain_table,
     "model": words,
     "corpus": words,
+    "intervene": plain_table,
     "texts": words,
     "where": plain_table,
     "let": formula_table,

@@ -40,6 +40,8 @@ MODEL_LETTERS = {
     "alpha": 2, "logit": 1, "prob": 1, "residual_norm": 1, "key_norm": 2, "query_norm": 2,
 }  # fmt: skip
 """What can be said of a model, with the number of arguments: alpha(layer, head)[t, s], …"""
+CHANGED_LOSS = "changed_loss"
+"""The loss of a model with what the field `intervene` changes."""
 MOST_PARTS = 2_000
 """How large a definition may become when the definitions it uses are written out."""
 
@@ -159,6 +161,7 @@ def read_formulas(claim: Claim) -> tuple[Claim, list[FormulaError]]:
         *_fixed_members(claim),
         *(name for name in tables["covariance"].values() if name != "others"),
         *(() if found is None else (found,)),
+        *(() if claim.model is None else (CHANGED_LOSS,)),
     }
 
     def read(field: Field, text: str) -> str:

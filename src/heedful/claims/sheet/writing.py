@@ -22,7 +22,7 @@ from heedful.errors import FormulaError, InputError
 
 SETTING = (
     "keys", "means", "covariance", "values", "scale", "query", "heads", "sequence", "matrices",
-    "positions", "model", "corpus", "texts", "where", "let", "given",
+    "positions", "model", "corpus", "intervene", "texts", "where", "let", "given",
 )  # fmt: skip
 """The fields that say what a claim is about, rather than what it says or how it is judged."""
 

@@ -20,6 +20,7 @@ on the text are kept beside them. Queries with few keys in sight say nothing and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -226,27 +227,38 @@ class Watch:
         )
 
 
-def observe(
-    decoder: Decoder, sample: Sample, *others: Seeing, progress: Step | None = None
-) -> Behaviour:
+def observe(decoder: Decoder, sample: Sample, progress: Step | None = None) -> Behaviour:
     """Return what each head does: the one answer of report, terminal and page.
 
-    The model reads the sample once, layer by layer, none of which is kept; `others` see it too.
-    Then it reads random tokens written twice.
+    The model reads the sample once, then random tokens written twice.
     """
     watch = Watch(decoder)
-    for done, row in enumerate(sample.rows, start=1):
+    read_by(decoder, sample.rows, watch, progress=progress, more=1)
+    watch_repeats(decoder, sample, watch)
+    return watch.behaviour()
+
+
+def read_by(
+    decoder: Decoder,
+    rows: Sequence[Row],
+    watch: Seeing,
+    *,
+    progress: Step | None = None,
+    more: int = 0,
+) -> None:
+    """Let the model read rows while someone looks at each layer, none of which is kept.
+
+    `more`: pieces of work that follow, for the progress.
+    """
+    for done, row in enumerate(rows, start=1):
 
         def see(layer: int, trace: LayerTrace, row: Row = row) -> None:
-            for one in (watch, *others):
-                one.see(layer, trace, row)
+            watch.see(layer, trace, row)
 
         with torch.no_grad():
             decoder.visit(row.tensor(), see)
         if progress is not None:
-            progress(done, len(sample.rows) + 1)
-    watch_repeats(decoder, sample, watch)
-    return watch.behaviour()
+            progress(done, len(rows) + more)
 
 
 def watch_repeats(decoder: Decoder, sample: Sample, watch: Watch, seed: int = 0) -> None:

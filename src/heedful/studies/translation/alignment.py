@@ -1,16 +1,17 @@
-"""Which source words each word of a translation attended to.
+"""Which source words each word of a translation comes from, by one of the methods of `attribution`.
 
-The decoder reads `begin source between target` once more and keeps a trace. For each head, α̃_t is
-how the query from which target token t was predicted spreads its reading over the source tokens,
-made to sum to 1. A head that aligns reads the source at all, and reads different words for
-different outputs:
+Of the two methods that look at attention, the heads that align are taken. The decoder reads `begin
+source between target` once more and keeps a trace. For each head, α̃_t is how the query from which
+target token t was predicted spreads its reading over the source tokens, made to sum to 1. A head
+that aligns reads the source at all, and reads different words for different outputs:
 
     score = mass · information
     mass         mean over t of what the head gives to the source
     information  H(mean of α̃_t) − mean of H(α̃_t), in bits
 
 A head that always looks at the same word is sharp and still tells nothing: its information is 0.
-The weights of the best heads are averaged, and summed over the tokens of each word.
+The weights of the best heads are averaged. Scores are summed over the tokens of a source word, and
+averaged over those of a target word.
 """
 
 from __future__ import annotations
@@ -21,19 +22,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from jaxtyping import Float
 
 from heedful.errors import InputError
-from heedful.generation.decoding import evaluating
 from heedful.model.config import head_name
 from heedful.records import Record
-from heedful.studies.translation.translator import (
-    Hypothesis,
-    Translation,
-    Translator,
-    in_one_line,
+from heedful.studies.translation.attribution import (
+    BEST_METHOD,
+    METHODS,
+    ForcedTranslation,
+    Method,
+    head_weights,
+    scores,
 )
+from heedful.studies.translation.translator import Translation, Translator, in_one_line
 from heedful.tokenization import Tokenizer
 
 MOST_HEADS = 4
@@ -79,13 +81,16 @@ class Alignment(Record):
     target_words: tuple[str, ...]
     """Words and marks of the translation."""
     weights: Float[np.ndarray, "targets sources"]
-    """How each output word spreads its reading over the source words; rows sum to 1."""
+    """The share of each source word in the score of each output word; rows sum to 1."""
     mass: Float[np.ndarray, " targets"]
-    """How much of its whole reading each output word gave to the source."""
+    """The whole score that the source has for each output word. Of attention: how much of its
+    reading the word gave to the source. Of erasure: nats of log p."""
     links: tuple[int, ...]
-    """The source word that each output word read most."""
+    """The source word with the highest score for each output word."""
     heads: tuple[AligningHead, ...]
-    """The heads that were averaged, best first."""
+    """The heads that were averaged, best first; none where the method looks at no heads."""
+    method: Method = BEST_METHOD
+    """How it was found out."""
 
     @property
     def pairs(self) -> str:
@@ -93,7 +98,9 @@ class Alignment(Record):
         return " ".join(f"{link}-{place}" for place, link in enumerate(self.links))
 
 
-def align(translator: Translator, translation: Translation, rank: int = 0) -> Alignment:
+def align(
+    translator: Translator, translation: Translation, rank: int = 0, method: Method = BEST_METHOD
+) -> Alignment:
     """Return the alignment of one of a line's translations: the best one, or that of `rank`."""
     if not 0 <= rank < len(translation.hypotheses):
         raise InputError(
@@ -102,41 +109,82 @@ def align(translator: Translator, translation: Translation, rank: int = 0) -> Al
             expected=f"the line has {len(translation.hypotheses)} translations",
         )
     hypothesis = translation.hypotheses[rank]
-    text = translator.format.written(translation.source)
-    words = translator.format.languages
-    sources = _Words.of(text, words[0], _spans_of_text(translator.tokenizer, text))
-    tokens = list(hypothesis.tokens[:-1] if hypothesis.finished else hypothesis.tokens)
-    shown, spans = _spans_of_tokens(translator.tokenizer, tokens)
-    targets = _Words.of(shown, words[1], spans)
+    tokens = hypothesis.tokens[:-1] if hypothesis.finished else hypothesis.tokens
+    return align_tokens(translator, translation.source, tokens, method)
+
+
+def align_tokens(
+    translator: Translator, source: str, tokens: Sequence[int], method: Method = BEST_METHOD
+) -> Alignment:
+    """Return the alignment of a source with any translation of it, given as tokens."""
+    if method not in METHODS:
+        raise InputError("method", f"is {method!r}", expected=f"one of {', '.join(METHODS)}")
+    text = translator.format.written(source)
+    sources, targets, shown = words_of(translator, text, tokens)
     if not targets.words or not sources.words:
-        return _nothing(text, hypothesis, sources, targets)
-    weights, heads = _traced(translator, translation.source, tokens)
-    scored = head_scores(weights)
-    chosen = _chosen([mass * bits for mass, bits in scored])
-    raw = targets.joined(sources.joined(weights[chosen].mean(axis=0).T).T, mean=True)
+        return _nothing(text, shown, sources, targets, method)
+    found, heads = _scored(reading_of(translator, source, tokens, sources), method)
+    raw = targets.joined(sources.joined(found.T).T, mean=True)
     mass = raw.sum(axis=1)
-    # A word that read nothing of the source has no row; it is spread evenly, with mass 0.
+    # A word that owes nothing to the source has no row; it is spread evenly, with mass 0.
     even = np.full_like(raw, 1 / raw.shape[1])
     rows = np.divide(raw, mass[:, None], out=even, where=mass[:, None] > 0)
     return Alignment(
         source=text,
-        text=hypothesis.text,
+        text=shown,
         source_words=sources.words,
         target_words=targets.words,
         weights=rows,
         mass=mass,
         links=tuple(int(place) for place in rows.argmax(axis=1)),
-        heads=tuple(
-            AligningHead(
-                layer=head // heads,
-                head=head % heads,
-                name=head_name(head // heads, head % heads),
-                mass=scored[head][0],
-                information=scored[head][1],
-            )
-            for head in chosen
-        ),
+        heads=heads,
+        method=method,
     )
+
+
+def words_of(
+    translator: Translator, text: str, tokens: Sequence[int]
+) -> tuple[TextWords, TextWords, str]:
+    """Return the words of a written source and of a translation, and the text of the latter."""
+    languages = translator.format.languages
+    sources = TextWords.of(text, languages[0], _spans_of_text(translator.tokenizer, text))
+    shown, spans = _spans_of_tokens(translator.tokenizer, tokens)
+    return sources, TextWords.of(shown, languages[1], spans), shown
+
+
+def reading_of(
+    translator: Translator, source: str, tokens: Sequence[int], words: TextWords
+) -> ForcedTranslation:
+    """Return a source and a translation of it as the decoder of a translator reads them."""
+    prompt, problem = translator.prompt(source)
+    if problem:
+        raise InputError("source", problem)
+    opening = 0 if translator.marks.begin is None else 1
+    return ForcedTranslation(
+        translator.decoder, tuple(prompt), opening, tuple(tokens), words.owners
+    )
+
+
+def _scored(
+    reading: ForcedTranslation, method: Method
+) -> tuple[Float[np.ndarray, "targets sources"], tuple[AligningHead, ...]]:
+    if method not in ("attention", "value norm"):
+        return scores(reading, method), ()
+    weights = head_weights(reading, norms=method == "value norm")
+    heads = weights.shape[0] // reading.decoder.config.layers
+    scored = head_scores(weights)
+    chosen = _chosen([mass * bits for mass, bits in scored])
+    named = tuple(
+        AligningHead(
+            layer=head // heads,
+            head=head % heads,
+            name=head_name(head // heads, head % heads),
+            mass=scored[head][0],
+            information=scored[head][1],
+        )
+        for head in chosen
+    )
+    return weights[chosen].mean(axis=0), named
 
 
 def head_scores(weights: Weights) -> list[tuple[float, float]]:
@@ -161,33 +209,17 @@ def _entropy(shares: np.ndarray) -> np.ndarray:
     return found
 
 
-@torch.inference_mode()
-def _traced(translator: Translator, source: str, tokens: list[int]) -> tuple[Weights, int]:
-    """Return the weights of all heads, layer after layer, and how many heads a layer has."""
-    prompt, problem = translator.prompt(source)
-    if problem:
-        raise InputError("source", problem)
-    row = torch.tensor([[*prompt, *tokens[:-1]]], device=translator.decoder.embedding.weight.device)
-    with evaluating(translator.decoder):
-        trace = translator.decoder.trace(row)
-    opening = 0 if translator.marks.begin is None else 1
-    asking = slice(len(prompt) - 1, None)  # token t is predicted from the position before it
-    found = [
-        layer.weights[0, :, asking, opening : len(prompt) - 1].cpu().numpy()
-        for layer in trace.layers
-    ]
-    return np.concatenate(found), found[0].shape[0]
-
-
 @dataclass(frozen=True, eq=False)
-class _Words:
+class TextWords:
     """The words of a text, and the word that each of its tokens belongs to."""
 
     words: tuple[str, ...]
     owners: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...]
+    """Where each word stands in the text."""
 
     @classmethod
-    def of(cls, text: str, language: str, spans: Sequence[tuple[int, int]]) -> _Words:
+    def of(cls, text: str, language: str, spans: Sequence[tuple[int, int]]) -> TextWords:
         pattern = _ELIDING_WORDS if language in ELIDING else _WORDS
         found = list(pattern.finditer(text))
         # A token owns the space before its word, so a space alone belongs to the word after it.
@@ -197,7 +229,8 @@ class _Words:
             next((place for place, end in enumerate(ends) if end > start), last)
             for start, _ in spans
         ]
-        return cls(tuple(word.group() for word in found), tuple(owners))
+        spans = tuple(word.span() for word in found)
+        return cls(tuple(word.group() for word in found), tuple(owners), spans)
 
     def joined(self, rows: np.ndarray, *, mean: bool = False) -> np.ndarray:
         """Return one row for each word: the sum, or the mean, of the rows of its tokens."""
@@ -224,15 +257,18 @@ def _spans_of_tokens(
     return in_one_line(texts[-1] if texts else ""), list(itertools.pairwise([0, *ends]))
 
 
-def _nothing(text: str, hypothesis: Hypothesis, sources: _Words, targets: _Words) -> Alignment:
+def _nothing(
+    text: str, shown: str, sources: TextWords, targets: TextWords, method: Method
+) -> Alignment:
     shape = (len(targets.words), len(sources.words))
     return Alignment(
         source=text,
-        text=hypothesis.text,
+        text=shown,
         source_words=sources.words,
         target_words=targets.words,
         weights=np.zeros(shape),
         mass=np.zeros(shape[0]),
         links=(),
         heads=(),
+        method=method,
     )

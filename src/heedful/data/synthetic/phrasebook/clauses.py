@@ -23,6 +23,7 @@ from heedful.data.synthetic.phrasebook.french import (
     present,
     sentence,
 )
+from heedful.data.synthetic.phrasebook.links import note
 from heedful.data.synthetic.phrasebook.vocabulary import (
     NO_WORDS,
     Adjective,
@@ -88,6 +89,7 @@ def noun_phrase(
     before = [one for one in adjectives if one.place == "before"]
     after = [one for one in adjectives if one.place != "before"]
     head = noun.plural if plural else noun.singular
+    note(f"noun {noun.lemma}", head, noun.english_plural if plural else noun.english)
     words = [_agreed(one, noun, plural, head) for one in before]
     words += [head, *(one.form(noun.gender, plural) for one in after)]
     core = " ".join(words)
@@ -112,6 +114,7 @@ def noun_phrase(
 
 def _agreed(adjective: Adjective, noun: Noun, plural: bool, head: str) -> str:
     if noun.gender == "m" and not plural and begins_with_vowel(head):
+        note(f"adjective {adjective.lemma}", adjective.before_vowel, adjective.english)
         return adjective.before_vowel
     return adjective.form(noun.gender, plural)
 
@@ -142,12 +145,16 @@ def _french(
         return ("une " if feminine else "un ") + core
     if kind == "demonstrative":
         form = "ces" if plural else "cette" if feminine else "cet" if vowel else "ce"
+        note("demonstrative", form, "these" if plural else "this")
         return f"{form} {core}"
     if kind == "possessive" and owner is not None:
         masculine_form = not feminine or vowel
         forms = _POSSESSIVES[owner.person]
-        return f"{forms[2] if plural else forms[0] if masculine_form else forms[1]} {core}"
+        form = forms[2] if plural else forms[0] if masculine_form else forms[1]
+        note(f"owner {owner.english}", form, owner.english)
+        return f"{form} {core}"
     if kind == "number":
+        note("number", number_in_french(number, noun.gender), number_in_english(number))
         return f"{number_in_french(number, noun.gender)} {core}"
     return _of(core, vowel, kind) if kind.endswith(" de") else f"{kind} {core}"
 
@@ -259,6 +266,7 @@ def french_clause(
     their subject.
     """
     finite, other = _french_forms(subject, verb, tense, agree)
+    _note_subject(subject, french=True)
     before, between = _clitics(REFLEXIVES[subject.person] if verb.reflexive else clitic, tense)
     # `personne` follows the participle and the infinitive; every other negation comes before.
     late = negation if negation == "personne" else ""
@@ -270,6 +278,7 @@ def french_clause(
 def french_inversion(subject: Subject, verb: Verb, tense: str, rest: str = "") -> str:
     """Write a question by inversion of a pronoun: mange-t-elle, avez-vous fini."""
     finite, other = _french_forms(subject, verb, tense)
+    _note_subject(subject, french=True)
     before, between = _clitics(REFLEXIVES[subject.person] if verb.reflexive else "", tense)
     return joined(before, hyphenated(finite, subject.french), between, other, verb.after, rest)
 
@@ -279,15 +288,25 @@ def _french_forms(
 ) -> tuple[str, str]:
     """Return the finite form, and the participle or infinitive after it (nothing if none)."""
     if tense == "imperfect":
-        return imperfect(verb.infinitive, subject.person), ""
-    if tense == "present":
-        return present(verb.infinitive, subject.person), ""
-    if tense == "past":
+        forms = imperfect(verb.infinitive, subject.person), ""
+    elif tense == "present":
+        forms = present(verb.infinitive, subject.person), ""
+    elif tense == "past":
         if verb.takes_etre:
             agree = Agreement(subject.gender, subject.plural)
         auxiliary = present("être" if verb.takes_etre else "avoir", subject.person)
-        return auxiliary, participle(verb.infinitive, *(agree or ()))
-    return present("aller" if tense == "near" else tense, subject.person), verb.infinitive
+        forms = auxiliary, participle(verb.infinitive, *(agree or ()))
+    else:
+        forms = present("aller" if tense == "near" else tense, subject.person), verb.infinitive
+    note(f"verb {verb.english.base}", french=forms[1] or forms[0])
+    return forms
+
+
+def _note_subject(subject: Subject, *, french: bool) -> None:
+    """Note a pronoun or a name; the noun of a phrase is noted where the phrase is made."""
+    if not subject.lemma:
+        key = f"subject {subject.english}"
+        note(key, **({"french": subject.french} if french else {"english": subject.english}))
 
 
 def _clitics(clitic: str, tense: str) -> tuple[str, str]:
@@ -327,6 +346,8 @@ def english_clause(
     negated = negation in ("pas", "rien", "personne")
     if (question and tense == "devoir") or (not auxiliary and (negated or question)):
         auxiliary, main = _do_support(subject, verb, tense)
+    _note_subject(subject, french=False)
+    note(f"verb {verb.base}", english=joined(main.rpartition(" ")[2], verb.particle))
     early = {"jamais": "never", "plus": "no longer"}.get(negation, "")
     if negated:
         auxiliary = _NOT.get(auxiliary, auxiliary + "n't")
@@ -348,6 +369,7 @@ def clause(
 ) -> Words:
     """Write a statement in both languages; `english` is its tense if `english_tense` is not."""
     tense_in_english = english or english_tense(verb, tense, negation)
+    note(f"adverb {adverb[1]}", *adverb)
     return Words(
         french_clause(subject, verb, tense, rest[0], negation=negation, adverb=adverb[0]),
         english_clause(
@@ -381,6 +403,9 @@ def being(
     """Say in both languages what somebody or something is, or is not."""
     form = imperfect("être", subject.person) if past else present("être", subject.person)
     not_ = {"pas": "not", "jamais": "never", "plus": "no longer"}.get(negation, "")
+    for french in (True, False):
+        _note_subject(subject, french=french)
+    note("be", form, be(subject, past))
     return Words(
         joined(subject.french, "ne" if negation else "", form, negation, rest[0]),
         joined(subject.english, be(subject, past), not_, rest[1]),
@@ -469,6 +494,7 @@ def timed(said: Words, time: Words, first: bool) -> Words:
     """Put a time at the beginning or at the end, in both languages alike."""
     if not time.french:
         return said
+    note(f"time {time.english}", *time)
     if first:
         return Words(f"{time.french}, {said.french}", f"{time.english}, {said.english}")
     return Words(f"{said.french} {time.french}", f"{said.english} {time.english}")

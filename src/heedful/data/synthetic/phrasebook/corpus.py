@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from heedful.data.synthetic import (
     Draws,
@@ -34,6 +35,7 @@ from heedful.data.synthetic.phrasebook import actions, descriptions, questions
 from heedful.data.synthetic.phrasebook.choices import pronoun_for, third_person
 from heedful.data.synthetic.phrasebook.clauses import Draft, Subject, finished
 from heedful.data.synthetic.phrasebook.french import word_count, words
+from heedful.data.synthetic.phrasebook.links import WordLink, located, noting
 from heedful.errors import InputError
 from heedful.records import Record
 
@@ -283,6 +285,32 @@ def _vocabulary(pairs: tuple[Pair, ...]) -> set[str]:
     for pair in pairs:
         shown |= _words_of(pair)
     return shown
+
+
+class LinkedPair(NamedTuple):
+    """A held-out pair, and which of its words say the same."""
+
+    pair: Pair
+    links: tuple[WordLink, ...]
+
+
+def linked_pairs(count: int, seed: int = 0) -> tuple[LinkedPair, ...]:
+    """Return test pairs of the phrasebook with the links that the grammar knows.
+
+    >>> pair, links = linked_pairs(1)[0]
+    >>> any(link.sure for link in links)
+    True
+    """
+    whole_number("phrasebook.count", count, 1, HELD_OUT)
+    wanted = {pair.french for pair in _held_out(seed, HELD_OUT).test}
+    draws = Draws(f"phrasebook held out {seed}")  # the draws that made these sets, once more
+    found: dict[str, LinkedPair] = {}
+    while len(found) < count:
+        with noting() as noted:
+            pair = drawn_pair(draws)
+        if pair.french in wanted:
+            found[pair.french] = LinkedPair(pair, located(noted, pair.french, pair.english))
+    return tuple(found.values())
 
 
 # Text in one language

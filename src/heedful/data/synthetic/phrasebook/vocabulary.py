@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from heedful.data.synthetic import read_vocabulary
 from heedful.data.synthetic.phrasebook.english import EnglishVerb, english_verb, plural_of
+from heedful.data.synthetic.phrasebook.links import note
 
 # Nouns
 
@@ -119,8 +120,11 @@ class Adjective(NamedTuple):
     def form(self, gender: str, plural: bool) -> str:
         """Return the form that agrees."""
         if gender == "m":
-            return self.masculine_plural if plural else self.masculine
-        return self.feminine_plural if plural else self.feminine
+            form = self.masculine_plural if plural else self.masculine
+        else:
+            form = self.feminine_plural if plural else self.feminine
+        note(f"adjective {self.lemma}", form, self.english)
+        return form
 
 
 def _adjective(entry: str, place: str) -> Adjective:
