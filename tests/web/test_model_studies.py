@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from browsing import save_figure, visiting
 from page_server import Running, client_of, own_headers, settings_for
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from trained_runs import PEOPLE
 
 from heedful.studies.translation import Translator, align
+from heedful.studies.translation.attribution import BEST_METHOD, METHODS
 from heedful.studies.translation.translator import FILE
 from heedful.web import shelves
 from heedful.web.shelves import id_of
@@ -60,6 +62,61 @@ def test_translations_and_alignment_are_those_of_the_study(
     aligned = align(translator, known, 1)
     np.testing.assert_allclose(found["alignment"]["weights"], aligned.weights, atol=1e-6)
     assert found["alignment"]["target_words"] == list(aligned.target_words)
+
+
+def test_a_translation_says_how_it_was_aligned_and_what_else_could_stand_there(
+    ask: Any, model: str, runs: Path
+) -> None:
+    question = {"model": model, "text": TEXT, "beam": 2}
+    found = ask("translate", question)
+    assert found["alignment"]["method"] == found["best_method"] == BEST_METHOD
+    assert found["methods"] == list(METHODS)
+    by_heads = ask("translate", {**question, "method": "attention"})["alignment"]
+    assert by_heads["method"] == "attention"
+    assert by_heads["heads"]
+    ask("translate", {**question, "method": "guess"}, 422)
+    tokens = found["translation"]["hypotheses"][0]["tokens"]
+    assert len(found["pieces"][0]) == len(tokens)
+    place = {"model": model, "text": TEXT, "prefix": tokens[:2]}
+    others = ask("alternatives", place)["alternatives"]
+    assert [one["probability"] for one in others] == sorted(
+        (one["probability"] for one in others), reverse=True
+    )
+    translator = Translator.open(runs / "pairs")
+    for one in others:
+        assert one["tokens"][:3] == [*tokens[:2], one["id"]]
+        assert "<end>" not in one["text"]
+    prompt, _ = translator.prompt(TEXT)
+    with torch.inference_mode():
+        logits = translator.decoder(torch.tensor([[*prompt, *tokens[:2]]]))[0, -1]
+    assert others[0]["id"] == int(logits.argmax())
+    assert ask("alternatives", {**place, "prefix": [10**6]}, 422)["where"] == "prefix"
+
+
+def test_every_head_at_a_glance_and_some_taken_away(ask: Any, model: str) -> None:
+    question = {"model": model, "text": TEXT}
+    small = ask("overview", question)
+    read = ask("read", question)
+    assert (small["layers"], small["heads"]) == (read["layers"], read["heads"])
+    side = min(32, small["tokens"])
+    assert small["pictures"]["shape"] == [small["layers"], small["heads"], side, side]
+    heads = [{"layer": 0, "head": 1}]
+    effect = ask("intervene", {**question, "heads": heads})
+    assert effect["loss"] != effect["changed_loss"]
+    for one in effect["next"][:3]:
+        before = next(next_["probability"] for next_ in read["next"] if next_["id"] == one["id"])
+        assert one["before"] == pytest.approx(before, rel=1e-5)
+    wrong = ask("intervene", {**question, "heads": [{"layer": 0, "head": 99}]}, 422)
+    assert "head" in wrong["error"]
+    ask("intervene", {**question, "heads": []}, 422)
+
+
+def test_a_chosen_token_is_read_after_the_sentence(ask: Any, model: str) -> None:
+    question = {"model": model, "text": TEXT}
+    chosen = ask("read", question)["next"][0]
+    longer = ask("read", {**question, "continuation": [chosen["id"]]})
+    assert longer["tokens"][-1] == chosen["token"]
+    assert ask("read", {**question, "continuation": [10**6]}, 422)["where"] == "continuation"
 
 
 def test_a_translator_reads_the_translation_too(ask: Any, model: str) -> None:
@@ -110,7 +167,7 @@ def test_the_page_translates_sorts_heads_and_answers(
     browser: Browser, models_server: Running, model: str, ask: Any, tmp_path: Path
 ) -> None:
     asker = ask("list")["askers"][0]["id"]
-    state = f"#/models?model={model}&text=Je+suis+ici.&beam=3&on=sentence"
+    state = f"#/models?model={model}&text=Je+suis+ici.&beam=3&on=sentence&second=Tu+es+ici."
     state += f"&asker={asker}&question=Where+was+Nobody+Atall+born%3F"
     with visiting(browser, models_server.address + state) as visit:
         page = visit.page
@@ -119,9 +176,38 @@ def test_the_page_translates_sorts_heads_and_answers(
         expect(page).to_have_url(re.compile("[?&]rank=1"))
         expect(page.get_by_text("Nearest names")).to_be_visible()
         page.get_by_label("Layer 1, head 1", exact=True).click()
-        expect(page.get_by_role("heading", name="Layer 1, head 1")).to_be_visible()
+        expect(page.get_by_role("heading", name="Layer 1, head 1", exact=True)).to_be_visible()
         expect(page).to_have_url(re.compile("layer=1&head=1"))
+        _look_inside(page)
         file = save_figure(page, "Alignment", "SVG", tmp_path)
         assert file.read_text("utf-8").startswith("<svg")
         assert visit.troubles == []
         assert visit.hosts == {models_server.access.hosts[0]}
+
+
+def _look_inside(page: Page) -> None:
+    """Use every control that looks into the model."""
+    heads = page.get_by_role("application")
+    expect(heads).to_be_visible()
+    heads.focus()
+    heads.press("ArrowUp")
+    expect(page.get_by_role("heading", name="Layer 0, head 1", exact=True)).to_be_visible()
+    heads.press("x")
+    expect(page.locator("[data-effect]")).to_contain_text("→")
+    expect(page).to_have_url(re.compile("without=0.1"))
+    page.get_by_role("button", name="take heads away by click").click()
+    heads.click(position={"x": 5, "y": 5})
+    expect(page.get_by_label("Bring back 0.0")).to_be_visible()
+    page.get_by_label("Bring back 0.0").click()
+    page.get_by_role("button", name="bring all back").click()
+    expect(page.locator("[data-effect]")).to_have_count(0)
+    page.get_by_role("button", name="arcs").click()
+    expect(page.get_by_label("as arcs").first).to_be_visible()
+    expect(page.get_by_label("as arcs")).to_have_count(2)  # both sentences
+    page.get_by_role("button", name="matrix").click()
+    expect(page.get_by_label("on the second sentence")).to_be_visible()
+    page.get_by_label("Tokens of the translation").locator("button").nth(1).click()
+    expect(page.get_by_label("Alternatives at this place").locator("li")).not_to_have_count(0)
+    page.get_by_label("Method of attribution").select_option("attention")
+    expect(page.get_by_text("by attention: what the heads")).to_be_visible()
+    expect(page).to_have_url(re.compile("method=attention"))

@@ -3,7 +3,8 @@
 import { untrack } from 'svelte'
 import { address, remember, wholeOf } from './address.svelte'
 import { ask, channel, latest, unpacked, type Packed } from './api'
-import { Asking, Translating, Watching } from './studies.svelte'
+import { Inside } from './inside.svelte'
+import { Asking, LABELS, labelOf, Translating, Watching } from './studies.svelte'
 
 export interface Run {
   id: string
@@ -59,6 +60,7 @@ export class ModelsState {
   translating = new Translating(address.values)
   asking = new Asking(address.values)
   watching = new Watching(address.values)
+  inside = new Inside(address.values)
 
   #watching: ReturnType<typeof channel> | null = null
   #timer: ReturnType<typeof setInterval> | undefined
@@ -100,6 +102,8 @@ export class ModelsState {
   translates = $derived(this.models.find((model) => model.id === this.model)?.translates ?? false)
   target = $derived(this.translates ? this.translating.targetOf(this.text) : [])
   weights = $derived(this.read ? unpacked(this.read.weights) : null)
+  /** What heads were called when they were watched. */
+  names = $derived(Object.fromEntries((this.watching.found?.behaviour.heads ?? []).map((head) => [head.name, LABELS[labelOf(head)]])))
 
   save(): void {
     remember('models', {
@@ -111,6 +115,7 @@ export class ModelsState {
       ...(this.translates ? this.translating.values : {}),
       ...this.watching.values,
       ...this.asking.values,
+      ...this.inside.values,
     })
   }
 
@@ -154,8 +159,44 @@ export class ModelsState {
     return !this.loaded || (this.translates && this.translating.busy)
   }
 
+  get #whole(): object {
+    return { model: this.model, text: this.text, target: this.target, continuation: this.translates ? [] : this.inside.continuation }
+  }
+
   get #sentence(): object {
-    return { model: this.model, text: this.text, target: this.target, layer: this.layer }
+    return { ...this.#whole, layer: this.layer }
+  }
+
+  /** What is looked at does not depend on the chosen layer, so choosing one asks nothing again. */
+  askInside(): void {
+    const question = this.#whole
+    if (!this.model || !this.text.trim() || this.#waits) return
+    this.inside.overview.ask(question)
+  }
+
+  askEffect(): void {
+    if (!this.model || !this.text.trim() || this.#waits) this.inside.effect.forget()
+    else this.inside.askEffect(this.#whole)
+  }
+
+  askSecond(): void {
+    if (!this.model || !this.inside.second.trim()) this.inside.other.forget()
+    else this.inside.other.ask({ model: this.model, text: this.inside.second, layer: this.layer, head: this.head })
+  }
+
+  /** Another sentence or model goes on differently. */
+  startAnew(): void {
+    void [this.model, this.text]
+    untrack(() => {
+      this.inside.continuation = []
+      this.inside.place = null
+      this.inside.alternatives.forget()
+    })
+  }
+
+  askAlternatives(place: number): void {
+    this.inside.place = place
+    this.inside.alternatives.ask({ model: this.model, text: this.text, prefix: this.target.slice(0, place) })
   }
 
   askRead(): void {
@@ -183,5 +224,6 @@ export class ModelsState {
     this.translating.close()
     this.asking.close()
     this.watching.close()
+    this.inside.close()
   }
 }

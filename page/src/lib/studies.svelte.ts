@@ -19,6 +19,16 @@ export interface Alignment {
   mass: number[]
   links: number[]
   heads: { layer: number; head: number; name: string; mass: number; information: number }[]
+  method: string
+}
+
+/** What each method of attribution looks at. */
+export const METHODS: Record<string, string> = {
+  attention: 'what the heads that align read',
+  'value norm': 'the same, times the norm of what each value adds',
+  gradient: 'gradient of log p times embedding',
+  integrated: 'gradients integrated from mean embeddings',
+  erasure: 'how far log p of the word falls when a source word is taken out',
 }
 
 interface TranslateAnswer {
@@ -26,6 +36,10 @@ interface TranslateAnswer {
   rank: number
   translation: { source: string; text: string; hypotheses: Hypothesis[] }
   alignment: Alignment | null
+  /** The tokens of each translation as people read them. */
+  pieces: string[][]
+  methods: string[]
+  best_method: string
 }
 
 export const BEAMS = [1, 2, 3, 5, 8, 12, 16]
@@ -68,9 +82,12 @@ class Inquiry<Answer> {
 export class Translating extends Inquiry<TranslateAnswer> {
   beam = $state(5)
   rank = $state(0)
+  /** How words are traced to the source; empty: by the best method known. */
+  method = $state('')
 
   constructor(values: Values) {
     super('models/translate', 400)
+    this.method = values.method && values.method in METHODS ? values.method : ''
     const wanted = wholeOf(values.beam, 5, 1, 16)
     this.beam = BEAMS.includes(wanted) ? wanted : 5
     this.rank = wholeOf(values.rank, 0, 0, 15)
@@ -78,7 +95,7 @@ export class Translating extends Inquiry<TranslateAnswer> {
 
   get values(): Values {
     const rank = this.found?.rank ?? this.rank // there may be fewer than were asked for
-    return { ...(this.beam === 5 ? {} : { beam: String(this.beam) }), ...(rank ? { rank: String(rank) } : {}) }
+    return { ...(this.beam === 5 ? {} : { beam: String(this.beam) }), ...(rank ? { rank: String(rank) } : {}), ...(this.method ? { method: this.method } : {}) }
   }
 
   /** The tokens of the chosen translation of a text, once they are known. */
@@ -87,7 +104,7 @@ export class Translating extends Inquiry<TranslateAnswer> {
   }
 
   ask(model: string, text: string): void {
-    this.send({ model, text, beam: this.beam, rank: Math.min(this.rank, this.beam - 1) })
+    this.send({ model, text, beam: this.beam, rank: Math.min(this.rank, this.beam - 1), method: this.method })
   }
 }
 

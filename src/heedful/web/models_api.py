@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 MOST_TOKENS = 1024
 """Tokens of a sentence whose attention is shown."""
+PICTURE = 32
+"""Pixels on a side of the small picture of a head."""
 CANDIDATES = 12
 """Next tokens that are shown with their probability."""
 WATCH_SECONDS = 0.5
@@ -47,12 +49,19 @@ class ModelQuestion(Question):
     model: str = Field(max_length=64)
 
 
-class ReadQuestion(ModelQuestion):
-    """A sentence to read."""
+class SentenceQuestion(ModelQuestion):
+    """A sentence, and what stands after it."""
 
     text: str = Field(min_length=1, max_length=20_000)
     target: tuple[NonNegativeInt, ...] = Field(default=(), max_length=1_024)
     """Tokens of a translation that a translator reads after it."""
+    continuation: tuple[NonNegativeInt, ...] = Field(default=(), max_length=1_024)
+    """Tokens that were chosen to go on with, where it is no translation."""
+
+
+class ReadQuestion(SentenceQuestion):
+    """A sentence to read, and the layer to show."""
+
     layer: int = Field(default=0, ge=0, le=1_000)
 
 
@@ -60,6 +69,19 @@ class HeadQuestion(ReadQuestion):
     """One head, in full."""
 
     head: int = Field(default=0, ge=0, le=10_000)
+
+
+class HeadPlace(Question):
+    """One head, by number."""
+
+    layer: NonNegativeInt
+    head: NonNegativeInt
+
+
+class InterveneQuestion(SentenceQuestion):
+    """Heads that are taken away while the sentence is read."""
+
+    heads: tuple[HeadPlace, ...] = Field(min_length=1, max_length=64)
 
 
 def models_routes(desk: Desk, shelves: Shelves) -> APIRouter:
@@ -78,6 +100,14 @@ def models_routes(desk: Desk, shelves: Shelves) -> APIRouter:
     @routes.post("/read")
     async def read(question: ReadQuestion) -> Response:
         return await desk.answer(_read, shelves, question)
+
+    @routes.post("/overview")
+    async def overview(question: SentenceQuestion) -> Response:
+        return await desk.answer(_overview, shelves, question)
+
+    @routes.post("/intervene")
+    async def intervene(question: InterveneQuestion) -> Response:
+        return await desk.answer(_intervene, shelves, question)
 
     @routes.post("/head")
     async def head(question: HeadQuestion) -> Response:
@@ -169,8 +199,86 @@ def _head(shelves: Shelves, question: HeadQuestion) -> dict[str, Any]:
     return {"tokens": tokens, "weights": packed(weights[question.head].cpu().numpy())}
 
 
+def _overview(shelves: Shelves, question: SentenceQuestion) -> dict[str, Any]:
+    """Return a small picture of every head of every layer; of many tokens, the most of each square.
+
+    Layers are made small while the pass goes on, so that the memory is that of one.
+    """
+    read = _asked(shelves, question)
+    import torch
+    from torch.nn import functional
+
+    pictures: list[torch.Tensor] = []
+    side = min(PICTURE, len(read.ids))
+
+    def see(_layer: int, trace: Any) -> None:
+        pictures.append(functional.adaptive_max_pool2d(trace.weights[0].float(), side))
+
+    with torch.inference_mode():
+        read.decoder.visit(torch.tensor([read.ids]), see)
+    return {
+        "tokens": len(read.ids),
+        "layers": len(pictures),
+        "heads": pictures[0].shape[0],
+        "pictures": packed_bytes(torch.stack(pictures).numpy()),
+    }
+
+
+def _intervene(shelves: Shelves, question: InterveneQuestion) -> dict[str, Any]:
+    """Return what taking heads away does to the loss of the sentence and to the next token."""
+    read = _asked(shelves, question)
+    import torch
+    from torch.nn import functional
+
+    from heedful.model import ablate
+
+    changes = [
+        ablate("head_outputs", layer=one.layer, head=one.head)
+        for one in dict.fromkeys(question.heads)
+    ]
+    row = torch.tensor([read.ids])
+    with torch.inference_mode():
+        plain = read.decoder(row)[0].double()
+        with read.decoder.intervene(*changes):
+            changed = read.decoder(row)[0].double()
+
+    def loss(logits: torch.Tensor) -> float | None:
+        if len(read.ids) < 2:
+            return None
+        return float(functional.cross_entropy(logits[:-1], row[0, 1:]))
+
+    asking = -1 if read.source is None else read.source[1]
+    before, after = plain[asking].softmax(-1), changed[asking].softmax(-1)
+    shown = before.topk(min(CANDIDATES, len(before))).indices.tolist()
+    shown += [one for one in after.topk(3).indices.tolist() if one not in shown]
+    return {
+        "loss": loss(plain),
+        "changed_loss": loss(changed),
+        "next": [
+            {
+                "id": one,
+                "token": _shown(read.tokenizer, one),
+                "before": float(before[one]),
+                "after": float(after[one]),
+            }
+            for one in shown
+        ],
+    }
+
+
+def _asked(shelves: Shelves, question: SentenceQuestion) -> Sentence:
+    return sentence(
+        shelves,
+        question.model,
+        question.text,
+        question.target,
+        MOST_TOKENS,
+        continuation=question.continuation,
+    )
+
+
 def _traced(shelves: Shelves, question: ReadQuestion) -> tuple[Sentence, list[str], Any]:
-    read = sentence(shelves, question.model, question.text, question.target, MOST_TOKENS)
+    read = _asked(shelves, question)
     import torch
 
     with torch.inference_mode():
@@ -205,7 +313,15 @@ class Sentence(NamedTuple):
     """With a translation: first position of the source, and the position after its last."""
 
 
-def sentence(shelves: Shelves, model: str, text: str, target: Sequence[int], most: int) -> Sentence:
+def sentence(
+    shelves: Shelves,
+    model: str,
+    text: str,
+    target: Sequence[int],
+    most: int,
+    *,
+    continuation: Sequence[int] = (),
+) -> Sentence:
     """Return a sentence of at most so many tokens; `target` has the tokens of a translation."""
     loaded = shelves.load(model)
     tokenizer = loaded.tokenizer
@@ -227,7 +343,11 @@ def sentence(shelves: Shelves, model: str, text: str, target: Sequence[int], mos
         # The last token of a translation is written, never read: a full context has one more.
         ids = [*prompt, *target][: max(loaded.decoder.config.context, len(prompt))]
     else:
-        ids = tokenizer.encode_opened(text)
+        if max(continuation, default=0) >= loaded.decoder.config.vocabulary:
+            raise InputError(
+                "continuation", "holds an unknown token", expected="tokens of this model"
+            )
+        ids = [*tokenizer.encode_opened(text), *continuation]
     most = min(most, loaded.decoder.config.context)
     if not 1 <= len(ids) <= most:
         raise InputError(
@@ -282,6 +402,8 @@ MOST_PARAMETERS = 60_000_000
 """Of a model that reads a whole sample; a sentence may be read by any."""
 SHORTEST = 6
 """Tokens of a sentence from which something can be said about heads."""
+ALTERNATIVES = 6
+"""Other tokens at a place of a translation, each with the translation that it leads to."""
 KEPT = 2
 """Translators and askers that stay in memory, of each."""
 
@@ -296,6 +418,17 @@ class TranslateQuestion(Question):
     beam: int = Field(default=5, ge=1, le=MOST_BEAMS)
     rank: int = Field(default=0, ge=0, lt=MOST_BEAMS)
     """Which of the translations is aligned."""
+    method: Literal["", "attention", "value norm", "gradient", "integrated", "erasure"] = ""
+    """How; the best known method unless another is asked for."""
+
+
+class AlternativesQuestion(Question):
+    """A place in a translation, and what stands before it."""
+
+    model: str = Field(max_length=64)
+    text: str = Field(min_length=1, max_length=2_000)
+    prefix: tuple[NonNegativeInt, ...] = Field(default=(), max_length=MOST_WATCHED)
+    """Tokens of the translation up to that place."""
 
 
 class AskQuestion(Question):
@@ -368,6 +501,10 @@ def studies_routes(shelves: Shelves) -> APIRouter:
     async def translate(question: TranslateQuestion) -> Response:
         return await desk.answer(_translate, opened, question)
 
+    @routes.post("/alternatives")
+    async def alternatives(question: AlternativesQuestion) -> Response:
+        return await desk.answer(_alternatives, opened, question)
+
     @routes.post("/ask")
     async def ask(question: AskQuestion) -> Response:
         return await desk.answer(_ask, opened, question)
@@ -383,6 +520,7 @@ def _translate(opened: Opened, question: TranslateQuestion) -> dict[str, Any]:
     """Return the translations of a sentence, best first, and the alignment of one of them."""
     translator = opened.translator(question.model)
     from heedful.studies.translation import align
+    from heedful.studies.translation.attribution import BEST_METHOD, METHODS
 
     found = next(
         translator.translate(
@@ -396,8 +534,67 @@ def _translate(opened: Opened, question: TranslateQuestion) -> dict[str, Any]:
         "languages": translator.format.languages,
         "rank": max(rank, 0),
         "translation": found,
-        "alignment": align(translator, found, rank) if rank >= 0 else None,
+        "alignment": align(translator, found, rank, question.method or BEST_METHOD)
+        if rank >= 0
+        else None,
+        "pieces": [_pieces(translator, one.tokens) for one in found.hypotheses],
+        "methods": METHODS,
+        "best_method": BEST_METHOD,
     }
+
+
+def _pieces(translator: Translator, tokens: Sequence[int]) -> list[str]:
+    """Return the tokens of a translation as people read them."""
+    return [_shown(translator.tokenizer, one) for one in tokens]
+
+
+def _alternatives(opened: Opened, question: AlternativesQuestion) -> dict[str, Any]:
+    """Return the likeliest tokens at a place of a translation, and how it would go on with each."""
+    translator = opened.translator(question.model)
+    import torch
+
+    prompt, problem = translator.prompt(question.text)
+    if problem:
+        raise InputError("text", problem)
+    if max(question.prefix, default=0) >= translator.decoder.config.vocabulary:
+        raise InputError("prefix", "holds an unknown token", expected="tokens of this model")
+    row = [*prompt, *question.prefix]
+    if len(row) >= translator.decoder.config.context:
+        raise InputError("prefix", "fills the context", expected="a shorter translation")
+    with torch.inference_mode():
+        logits = translator.decoder(torch.tensor([row]))[0, -1]
+    found = _candidates(logits, translator.tokenizer)[:ALTERNATIVES]
+    whole = _gone_on(translator, row, [one["id"] for one in found])
+    return {
+        "alternatives": [
+            {**one, "tokens": tokens[len(prompt) :], "text": _written(translator, tokens, prompt)}
+            for one, tokens in zip(found, whole, strict=True)
+        ]
+    }
+
+
+def _written(translator: Translator, row: list[int], prompt: list[int]) -> str:
+    tokens = [one for one in row[len(prompt) :] if one != translator.marks.end]
+    return str(translator.tokenizer.decode(tokens))
+
+
+def _gone_on(translator: Translator, row: list[int], tokens: list[int]) -> list[list[int]]:
+    """Return whole translations that have each of these tokens next: greedy from there on."""
+    from heedful.generation import Stops, generate
+
+    end, context = translator.marks.end, translator.decoder.config.context
+    starts = [[*row, token] for token in tokens]
+    open_ones = [one for one in starts if one[-1] != end and len(one) < context]
+    if open_ones:
+        made = generate(
+            translator.decoder,
+            open_ones,
+            stops=Stops(tokens=min(MOST_WATCHED, context - len(row) - 1), ends=(end,)),
+            step=translator.step,
+        )
+        for one, (best,) in zip(open_ones, made.continuations, strict=True):
+            one += best.tokens
+    return starts
 
 
 def _ask(opened: Opened, question: AskQuestion) -> dict[str, Any]:
