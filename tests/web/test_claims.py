@@ -87,7 +87,7 @@ class TestRepairs:
             with_changes(SHEET, name, changes)
 
     def test_every_claim_of_the_catalog_can_be_changed_in_place(self) -> None:
-        for sheet in catalog():
+        for sheet in filter(lambda one: one.claims, catalog()):
             text = "".join(claim_text(claim) + "\n" for claim in sheet.claims)
             last = sheet.claims[-1]
             edited = with_changes(text, last.id, {"tolerance": 0.125})
@@ -116,7 +116,7 @@ class TestForms:
         assert 'keys = "orthonormal"' in edited
 
     def test_every_claim_of_the_catalog_reads_back_from_its_own_fields(self) -> None:
-        for sheet in catalog():
+        for sheet in filter(lambda one: one.claims, catalog()):
             text = "".join(claim_text(claim) + "\n" for claim in sheet.claims)
             last = len(sheet.claims) - 1
             fields = claim_tables(text)[last].table
