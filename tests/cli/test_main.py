@@ -33,7 +33,11 @@ def test_without_words_the_first_steps_are_shown(heed) -> None:
     answer = heed()
     assert answer.code == 0
     named = re.findall(r"heed ([a-z]+)", answer.out)
-    assert {"serve", "check", "lab", "translate"} <= set(named) <= {verb.name for verb in VERBS} | {"lists"}
+    assert (
+        {"serve", "check", "lab", "translate"}
+        <= set(named)
+        <= {verb.name for verb in VERBS} | {"lists"}
+    )
     assert len(answer.out.splitlines()) <= 12
 
 
