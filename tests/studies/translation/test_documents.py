@@ -9,11 +9,11 @@ from small_translators import all_bytes, translator
 
 from heedful.studies.translation.documents import (
     most_tokens,
-    numbers,
     pieces_of,
     sentences,
     translate_texts,
 )
+from heedful.studies.translation.faults import numbers, repeats
 
 READER = translator(all_bytes())
 
@@ -72,12 +72,24 @@ def test_another_script_is_left_and_said() -> None:
 
 
 def test_one_sentence_is_what_the_translator_says() -> None:
-    lines = ["abc de", "", "   ", "é o?", "a\x00b"]
+    lines = ["abc de.", "", "   ", "é o.", "a\x00b"]
     whole = list(translate_texts(READER, lines))
     plain = list(READER.translate(lines))
     assert [one.text for one in whole] == [one.text for one in plain]
     assert [one.problem for one in whole] == [one.problem for one in plain]
     assert [len(one.hypotheses) for one in whole] == [len(one.hypotheses) for one in plain]
+
+
+def test_a_text_without_a_full_stop_is_read_with_one_and_gets_none() -> None:
+    for line in ("abc de", "o"):
+        (without,), (whole,) = translate_texts(READER, [line]), READER.translate([f"{line}."])
+        assert without.text == (whole.text[:-1] if whole.text[-1:] in ".!?" else whole.text)
+
+
+def test_what_has_no_end_in_a_longer_line_is_left_and_said_once() -> None:
+    (made,) = translate_texts(READER, ["a" * 500])
+    assert sum("left as it is" in note for note in made.notes) <= 1
+    assert len(made.notes) < 4
 
 
 def test_line_i_belongs_to_line_i() -> None:
@@ -87,9 +99,20 @@ def test_line_i_belongs_to_line_i() -> None:
 
 
 def test_numbers_that_differ_are_said() -> None:
-    assert numbers("12 000 et 3,5") == {"12000", "35"}
     (made,) = translate_texts(READER, ["a 1789"])
     assert any("leaves out 1789" in note for note in made.notes)
+
+
+def test_of_several_beams_the_likeliest_without_a_fault_is_taken() -> None:
+    lines = ["a 12.", "bc.", "o 7 é.", "abc de."]
+    for made, several in zip(
+        translate_texts(READER, lines, beam=4),
+        READER.translate(lines, beam=4, nbest=4),
+        strict=True,
+    ):
+        wanted = numbers(several.source)
+        found = [(len(wanted ^ numbers(h.text)), repeats(h.text)) for h in several.hypotheses]
+        assert made.text == several.hypotheses[found.index(min(found))].text
 
 
 def test_another_language_is_said() -> None:

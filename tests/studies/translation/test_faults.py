@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from heedful.studies.translation.faults import count_faults, drops, invents, loops
+from heedful.studies.translation.faults import count_faults, drops, invents, loops, numbers
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,7 @@ def test_numbers_are_taken_from_the_source_or_a_reference() -> None:
     assert not invents("À 15 heures.", "At 3 p.m.", ["At 3 p.m."])
     assert invents("À 15 heures.", "At 5 p.m.", ["At 3 p.m."])
     assert not invents("12 000 euros", "12,000 euros")
+    assert numbers("12 000 et 3,5") == {"12000", "35"}
 
 
 def test_shares_are_of_all_sentences() -> None:

@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from heedful.data.languages import NAMES, guess_language
 from heedful.errors import InputError
+from heedful.studies.translation.faults import numbers, repeats
 from heedful.studies.translation.translator import CHUNK, ROWS, Translation, Translator, problem_of
 
 ABBREVIATIONS = frozenset(
@@ -50,7 +51,6 @@ _MARK = re.compile(
 )
 """Marks of Markdown and of subtitles, which stay as they are."""
 _AS_IT_IS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\S+|[`~]{3}.*")
-_NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f ]\d+)*")
 _CLAUSE_ENDS = (re.compile(r"[;:]\s"), re.compile(r",\s"), re.compile(r"\s"))
 """Where a sentence may be cut that is too long, the better places first."""
 
@@ -76,7 +76,8 @@ def translate_texts(
 ) -> Iterator[Translation]:
     """Translate lines of any length, in their order; what may be wrong is said in `notes`.
 
-    A line of one sentence is translated exactly as `translator.translate` does it.
+    Of the `beam` translations of a sentence the likeliest is taken that has its numbers, and no
+    loop; where none is so, the likeliest with the fewest differences.
     """
     rest, code = iter(lines), False
     while chunk := list(islice(rest, CHUNK)):
@@ -89,14 +90,27 @@ def translate_texts(
             else:
                 cut.append([] if problem else pieces_of(translator, line))
             code = code != fence
-        asked = [piece.text for pieces in cut for piece in pieces if piece.translated]
-        found = translator.translate(asked, beam=beam, length_penalty=length_penalty, batch=batch)
+        asked = [_asked(piece) for pieces in cut for piece in pieces if piece.translated]
+        found = translator.translate(
+            asked, beam=beam, nbest=beam, length_penalty=length_penalty, batch=batch
+        )
         for line, problem, pieces in zip(chunk, problems, cut, strict=True):
             if problem or not pieces:
                 yield Translation(source=line, text="", problem=problem)
                 continue
-            made = [next(found) if piece.translated else None for piece in pieces]
+            made = [_chosen(next(found)) if piece.translated else None for piece in pieces]
             yield _together(translator, line, pieces, made)
+
+
+def _chosen(one: Translation) -> Translation:
+    """Return a sentence with the one of its translations that is to be trusted most."""
+    if len(one.hypotheses) < 2:
+        return one
+    wanted = numbers(one.source)
+    best = min(  # the first of equals, which is the likeliest
+        one.hypotheses, key=lambda each: (len(wanted ^ numbers(each.text)), repeats(each.text))
+    )
+    return replace(one, text=best.text, hypotheses=(best,))
 
 
 def _together(
@@ -109,23 +123,20 @@ def _together(
     done = [one for one in made if one is not None]
     if len(pieces) == len(done) == 1 and done[0].problem:
         return done[0]
-    texts, notes = [], []
+    texts, left = [], []
     for piece, one in zip(pieces, made, strict=True):
         if one is None:
             texts.append(piece.text)
-        elif one.problem:
+        elif one.problem or (len(pieces) > 1 and not _ended(one)):
             texts.append(piece.text)
-            notes.append(f"{_shortened(piece.text)!r} {one.problem}: it was left as it is")
+            left.append(f"{_shortened(piece.text)!r} {one.problem or 'has no translation'}")
         else:
-            texts.append(_as_a_part(piece.text, one.text) if piece.cut else one.text)
+            texts.append(_as_a_part(piece, one.text))
     text = "".join(texts)
-    notes += _doubts(translator.format.languages, line, text, pieces)
-    notes += [
-        f"the translation of {_shortened(one.source)!r} was cut after "
-        f"{len(one.hypotheses[0].tokens)} tokens"
-        for one in done
-        if one.hypotheses and not one.hypotheses[0].finished and len(pieces) > 1
-    ]
+    notes = list(_doubts(translator.format.languages, line, text, pieces))
+    if left:
+        more = f" (and {len(left) - 1} more parts)" if len(left) > 1 else ""
+        notes.append(f"{left[0]}: it was left as it is{more}")
     hypotheses = done[0].hypotheses if len(pieces) == len(done) == 1 else ()
     return Translation(source=line, text=text, hypotheses=hypotheses, notes=tuple(notes))
 
@@ -148,15 +159,6 @@ def _doubts(
         yield f"the translation leaves out {', '.join(lost)}"
     if invented:
         yield f"the translation has {', '.join(invented)}, which the text has not"
-
-
-def numbers(text: str) -> set[str]:
-    """Return the numbers of a text that are written in digits, without what groups the digits.
-
-    >>> sorted(numbers("En 1789, 12 000 hommes"))
-    ['12000', '1789']
-    """
-    return {re.sub(r"\D", "", number) for number in _NUMBER.findall(text)}
 
 
 def pieces_of(translator: Translator, line: str) -> list[Piece]:
@@ -283,16 +285,23 @@ def _best_cut(text: str) -> int:
     return len(text) // 2
 
 
-def _as_a_part(source: str, text: str) -> str:
-    """Write the translation of a part as a part: no full stop, no capital that it had not."""
-    if not text:
-        return source
-    if source[-1] not in ".!?…" and text[-1] in ".!?":
-        text = text[:-1]
-        if source[-1] in ",;:":
-            text += source[-1]
-    first = text.split(maxsplit=1)[0]
-    if source[0].islower() and first != "I" and not first.startswith("I'"):
+def _ended(one: Translation) -> bool:
+    """Tell whether a translation came to its end by itself; a loop does not."""
+    return not one.hypotheses or one.hypotheses[0].finished
+
+
+def _asked(piece: Piece) -> str:
+    """Return what the model reads: with a full stop, as nearly all that it learned from has."""
+    return piece.text + "." if piece.text[-1:].isalnum() else piece.text
+
+
+def _as_a_part(piece: Piece, text: str) -> str:
+    """Write a translation as its source is: no full stop, and in a part no capital, of its own."""
+    source = piece.text
+    if text[-1:] in (".", "!", "?") and source[-1] not in '.!?…»"”)':
+        text = text[:-1] + (source[-1] if source[-1] in ",;:" else "")
+    first = (text.split(maxsplit=1) or [""])[0]
+    if piece.cut and source[0].islower() and first != "I" and not first.startswith("I'"):
         text = text[:1].lower() + text[1:]
     return text
 

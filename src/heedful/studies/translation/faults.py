@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heedful.records import Record
-from heedful.studies.translation.documents import numbers
 
 LONGEST_LOOP = 4
 """Words that are repeated together; longer loops hold shorter ones in all that was seen."""
@@ -36,6 +35,7 @@ _GRAMMAR = """
 GRAMMAR = frozenset(_GRAMMAR.split())
 """English words that carry grammar more than content, and words for which there are others."""
 
+_NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f ]\d+)*")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
@@ -88,7 +88,7 @@ def loops(text: str, references: Sequence[str] = ()) -> bool:
     >>> loops("The cat's neighbor's neighbor's neighbor's."), loops("I said that that was it.")
     (True, False)
     """
-    return _repeats(text) and not any(map(_repeats, references))
+    return repeats(text) and not any(map(repeats, references))
 
 
 def invents(source: str, text: str, references: Sequence[str] = ()) -> bool:
@@ -100,11 +100,21 @@ def invents(source: str, text: str, references: Sequence[str] = ()) -> bool:
     return bool(numbers(text) - numbers(source).union(*map(numbers, references)))
 
 
+def numbers(text: str) -> set[str]:
+    """Return the numbers of a text that are written in digits, without what groups the digits.
+
+    >>> sorted(numbers("En 1789, 12 000 hommes"))
+    ['12000', '1789']
+    """
+    return {re.sub(r"\D", "", number) for number in _NUMBER.findall(text)}
+
+
 def _words(text: str) -> list[str]:
     return [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
 
 
-def _repeats(text: str) -> bool:
+def repeats(text: str) -> bool:
+    """Tell whether words are repeated at once: one to four with content, or any three times."""
     words = _words(text)
     for size in range(1, LONGEST_LOOP + 1):
         for start in range(len(words) - 2 * size + 1):
