@@ -13,8 +13,10 @@ import pytest
 from course import CHANGES, FORMATS, POINTS, RIGHT, SHEETS, write_course
 
 from heedful.assignments import (
+    Assignment,
     CourseGrades,
     StudentAnswer,
+    Submission,
     find_submissions,
     grade,
     grade_text,
@@ -86,6 +88,18 @@ def test_answers_are_found_in_every_format(tmp_path: Path, name: str) -> None:
     read = read_submission(tmp_path, assignment)
     assert read.missing == ()
     assert read.read == (name,)
+    _every_formula_is_picked(assignment, read)
+
+
+def test_answers_in_plain_letters_are_found_in_every_format(tmp_path: Path) -> None:
+    assignment = load_assignment(READY)
+    plain = {key: text or "" for key, text in CHANGES["plain-letters"].items()}
+    for name, written in FORMATS.items():
+        (tmp_path / name).write_text(written({**RIGHT, **plain}), "utf-8")
+        _every_formula_is_picked(assignment, read_submission(tmp_path / name, assignment))
+
+
+def _every_formula_is_picked(assignment: Assignment, read: Submission) -> None:
     for question in assignment.questions:
         if question.open not in ("text", "choice", "verdict"):
             picked, found, _ = pick(question, read.answers[question.id])

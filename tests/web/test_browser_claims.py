@@ -126,10 +126,10 @@ def test_the_form_and_the_text_keep_step(browser: Browser, server: Running) -> N
         page.get_by_label("Where").fill("n = 3, 5\nbeta = large")
         page.get_by_label("Query", exact=True).fill("beta (k_a + k_b")  # not finished
         page.get_by_label("Find").focus()
-        expect(page.locator(".form .trouble")).to_have_count(1)
+        expect(page.locator(".form .problem")).to_have_count(1)
         assert 'query = "beta (k_a + k_b"' in editor(page)
         page.get_by_label("Query", exact=True).fill("beta (k_a + k_b)")
-        expect(page.locator(".form .trouble")).to_have_count(0)
+        expect(page.locator(".form .problem")).to_have_count(0)
         page.get_by_label("Keys", exact=True).select_option("typed in")
         page.get_by_label("Keys, a row a line").fill("1 0 0\n0 1 0\n0 0 1")
         page.get_by_label("Find").focus()

@@ -121,7 +121,7 @@ def formulas_in(text: str) -> Iterator[tuple[str, bool]]:
         yield from _plain_lines(text[at : found.start()])
         at = found.end()
         if found["f"] is not None:
-            if re.search(r"[=≈<>~_^(]|^\s*[-+−]?[\d.]+[\d./ ]*$", found["f"]):
+            if re.search(r"[=≈<>~_^(≤≥≠≪≫∈∉→]|^\s*[-+−]?[\d.]+[\d./ ]*$", found["f"]):
                 yield found["f"], "\\" in found["f"]
         elif found["e"] is not None:
             yield rf"\begin{{{found['env']}*}}{found['e']}\end{{{found['env']}*}}", True
