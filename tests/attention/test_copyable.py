@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from heedful.attention.design.hull import separate
+from heedful.attention.design.hull import rounding_of, separate
 from heedful.attention.design.queries import design_copy
 from heedful.attention.design.vertices import (
     Points,
     certify,
+    combined,
     copyable,
     leads_of,
     smoothed_directions,
@@ -196,6 +197,22 @@ def test_mixing_keys_adds_keys_that_cannot_be_copied(seed: int, extra: int) -> N
     found = copyable(np.vstack([corners, mixed]))
 
     assert found.copyable.tolist() == [True] * 12 + [False] * extra
+
+
+@pytest.mark.parametrize("corners", [20, 90])
+def test_combinations_are_found_for_keys_inside_and_for_no_other(corners: int) -> None:
+    """Against one linear programme a key, in 40 dimensions, fewer and more corners than that."""
+    outer = sphere(corners, 40, 1)
+    shares = np.random.default_rng(1).dirichlet(np.ones(corners), 12)
+    inner = shares @ outer
+    beside = outer[:6] * (1 + 1e-9)  # outside by less than float32 could tell
+
+    apart = combined(outer, np.vstack([inner, beside]))
+
+    assert (apart[:12] <= 4 * rounding_of(outer)).all()
+    assert (apart[12:] > 4 * rounding_of(outer)).all()
+    keys = np.vstack([outer, inner])
+    assert copyable(keys).copyable.tolist() == copyable_one_by_one(keys).tolist()
 
 
 def test_the_number_of_workers_changes_nothing() -> None:

@@ -5,12 +5,14 @@ direction, k_j·q > k_i·q for every i ≠ j: when it is a vertex of the keys' c
 other key equals it. The same question asks which tokens an output layer can never predict.
 
 The margin of a key is the largest lead of a unit direction, which is the distance from the
-key to the hull of the others. Three stages, from cheap to exact:
+key to the hull of the others. Four stages, from cheap to exact:
 
-1. directions by guess and correction, for all keys at once (module `screening`);
-2. what is left against the hull of a pool of outer keys only, by quadratic programme: a key
+1. directions by guess and correction, for all keys at once (`screen`);
+2. combinations of the vertices found so far, for all keys at once (`combined`): a key that has
+   one is inside;
+3. what is left against the hull of a pool of outer keys only, by quadratic programme: a key
    inside it is inside the hull of all (a combination proves it);
-3. a key outside the pool's hull leads the pool in some direction: either it leads all keys
+4. a key outside the pool's hull leads the pool in some direction: either it leads all keys
    too, or the key that beats it there joins the pool, and the key is tested again.
 
 Every verdict is checked in float64; what rounding leaves open is listed, never guessed.
@@ -190,8 +192,8 @@ class _Vertices:
         pool = np.zeros(len(self.keys), dtype=bool)
         pool[self.margin > 0] = True
         pool[screened.rival[screened.left]] = True
-        pending, allowed = screened.left, self.searches
-        inside = outside = 0
+        pending, inside = self._combine(screened.left)
+        allowed, outside = self.searches, 0
         while len(pending):
             if allowed is not None:
                 self.open[pending[allowed:]] = True
@@ -218,6 +220,21 @@ class _Vertices:
         self.stages["inside, by a combination"] = inside
         self.stages["outside, by an exact direction"] = outside
         self.stages["undecided"] = int(self.open.sum())
+
+    def _combine(self, pending: Chosen) -> tuple[Int[np.ndarray, " left"], int]:
+        """Prove keys inside the hull of the vertices known so far; return the others."""
+        vertices = np.flatnonzero(self.margin > 0)
+        tried = pending[: self.searches]
+        d = self.keys.shape[1]
+        sooner = d >= SMOOTHED_FROM or len(vertices) <= COMBINED_UP_TO * d
+        if len(vertices) < 2 or not len(tried) or not sooner:
+            return pending, 0
+        apart = combined(self.keys[vertices], self.keys[tried])
+        inside = apart <= 4 * self.rounding  # as hull.separate judges a combination
+        found = tried[inside]
+        self.upper[found] = np.minimum(self.upper[found], apart[inside])
+        self.report(len(found))
+        return np.setdiff1d(pending, found), len(found)
 
     def _challenge(
         self,
@@ -279,6 +296,68 @@ def _against(
         )
         results.append(replace(separation, members=pool[separation.members]))
     return results
+
+
+# Combinations of vertices that give a key, many keys at a time.
+#
+# The wanted λ is in two convex sets: λ ≥ 0, and the affine set of all λ with Σ λ_i k_i = k_j and
+# Σ λ_i = 1. To project onto either is easy: for a whole block of keys the second costs two matrix
+# products. Douglas and Rachford's iteration goes back and forth between reflections,
+#
+#     x = max(z, 0),    y = the nearest of the affine set to 2x − z,    z ← z + y − x,
+#
+# and where the sets share inner points it reaches them in a few steps: a key well inside has many
+# combinations, and is decided 100 times sooner than by a quadratic programme of its own. What
+# comes out is judged by what it truly gives in float64. Keys on the border of the hull, or just
+# inside, have next to no combination; those are left to the exact test.
+
+COMBINING_STEPS = 256
+"""At most so many steps for a block of keys."""
+COMBINING_PATIENCE = 32
+"""Steps without a new combination after which the rest of a block is left to the exact test."""
+COMBINED_UP_TO = 16
+"""In few dimensions combinations are sought among at most so many vertices a dimension: of more,
+a quadratic programme a key is sooner solved."""
+COMBINED_AT_A_TIME = 2**22
+"""Weights held at a time: 32 MB, whatever the number of keys."""
+
+
+def combined(vertices: Float[np.ndarray, "p d"], keys: Keys) -> Float[np.ndarray, " n"]:
+    """Return how far a combination of vertices comes to each key; infinite where none was found."""
+    system = np.hstack([vertices, np.ones((len(vertices), 1))])
+    frame, sizes, axes = np.linalg.svd(system, full_matrices=False)
+    rank = sizes > len(system) * 2.0**-52 * sizes[0]
+    frame, axes = frame[:, rank], axes[rank].T / sizes[rank]
+    apart = np.full(len(keys), np.inf)
+    step = max(1, COMBINED_AT_A_TIME // len(vertices))
+    for begin in range(0, len(keys), step):
+        part = keys[begin : begin + step]
+        aims = np.hstack([part, np.ones((len(part), 1))]) @ axes
+        for places, weights in _combinations(frame, aims):
+            weights /= weights.sum(axis=1, keepdims=True)
+            missed = weights @ vertices - part[places]
+            apart[begin + places] = np.linalg.norm(missed, axis=1)
+    return apart
+
+
+def _combinations(
+    frame: Float[np.ndarray, "p r"], aims: Float[np.ndarray, "n r"]
+) -> Iterator[tuple[Int[np.ndarray, " found"], Float[np.ndarray, "found p"]]]:
+    """Yield positions of aims with weights λ ≥ 0 that meet them: λ @ frame = aim."""
+    left, last = np.arange(len(aims)), 0
+    z = aims @ frame.T
+    for step in range(COMBINING_STEPS):
+        x = np.maximum(z, 0.0)
+        y = 2 * x - z
+        y += (aims[left] - y @ frame) @ frame.T
+        found = y.min(axis=1) >= 0
+        if found.any():
+            last = step
+            yield left[found], y[found]
+            left, x, y, z = left[~found], x[~found], y[~found], z[~found]
+        if not len(left) or step - last >= COMBINING_PATIENCE:
+            return
+        z += y - x
 
 
 # Search for directions in which a key leads all others, many keys at a time.
