@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import os
 import re
 import shlex
 import subprocess
@@ -26,6 +25,8 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from prepared import Prepared
 
 ROOT = Path(__file__).resolve().parents[1]
 FENCE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -36,6 +37,10 @@ TIME_LIMIT = 300
 """Seconds after which a command counts as hanging."""
 PROGRESS = re.compile(r".+: \d{1,3} %, \d+ (?:s|min|h)\b.*")
 """What work says of itself when it takes long, as it does beside other programs."""
+PREPARED = Prepared()
+"""Where the commands run."""
+PLAIN = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+"""A terminal of that width, without colours."""
 
 
 @dataclass(frozen=True)
@@ -110,22 +115,12 @@ def session(block: Block) -> Iterator[tuple[Step, str]]:
 
 def run(arguments: list[str], folder: Path) -> tuple[str, int]:
     """Run `heed` with the given arguments; return what a reader would see, and the exit code."""
-    finished = subprocess.run(
-        [sys.executable, "-m", "heedful", *arguments],
-        cwd=folder,
-        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        timeout=TIME_LIMIT,
-        check=False,
-    )
-    if any(sign in finished.stdout for sign in CRASHES):
-        raise RuntimeError(f"heed {shlex.join(arguments)} crashed:\n{finished.stdout}")
-    lines = [line.rstrip() for line in finished.stdout.splitlines()]
+    output, code = PREPARED.run("heedful", arguments, folder, environment=PLAIN, seconds=TIME_LIMIT)
+    if any(sign in output for sign in CRASHES):
+        raise RuntimeError(f"heed {shlex.join(arguments)} crashed:\n{output}")
+    lines = [line.rstrip() for line in output.splitlines()]
     lines = [line for line in lines if not PROGRESS.fullmatch(line)]
-    return "".join(f"{line}\n" for line in lines), finished.returncode
+    return "".join(f"{line}\n" for line in lines), code
 
 
 def agrees(expected: str, found: str) -> bool:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import console
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "notebooks"
@@ -20,17 +18,11 @@ def test_there_are_three() -> None:
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(notebook: Path, tmp_path: Path) -> None:
     small = {"HEEDFUL_STEPS": "4", "HEEDFUL_QUICK": "1", "TMPDIR": str(tmp_path)}
-    finished = subprocess.run(
-        [sys.executable, "-W", "error::DeprecationWarning:__main__", str(notebook)],
-        cwd=tmp_path,
-        env={**os.environ, **small, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=600,
-        check=False,
+    output, code = console.PREPARED.run(
+        str(notebook), [], tmp_path, environment=small, errors=("DeprecationWarning",), seconds=600
     )
-    assert finished.returncode == 0, finished.stderr
-    assert finished.stdout.strip()
+    assert code == 0, output
+    assert output.strip()
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

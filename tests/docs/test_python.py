@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import doctest
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +41,7 @@ def session(code: str) -> str:
 
 def program(code: str, folder: Path) -> str:
     """Run a program in a process and a folder of its own; return its error."""
-    finished = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=folder,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=300,
-        check=False,
-    )
-    return finished.stderr if finished.returncode else ""
+    file = folder / "program.py"
+    file.write_text(code, encoding="utf-8")
+    output, failed = console.PREPARED.run(str(file), [], folder, errors=("Warning",))
+    return output if failed else ""
