@@ -45,7 +45,10 @@ PARTS = {
     "hf": ("transformers",),
     "cluster": ("dask", "distributed"),
 }
-FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_bf16", "neon", "asimd", "sve")
+FEATURES = (
+    "avx", "avx2", "avx_vnni", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "neon",
+    "asimd", "sve",
+)  # fmt: skip
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -98,6 +101,8 @@ class Speed(Record):
     precision: str
     """In what `precision = "auto"` may train: bfloat16 only where its products are faster."""
     reason: str
+    decoding: str | None = None
+    """How one row of tokens is decoded here, and what the other ways take; None if not measured."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -134,7 +139,7 @@ def examine() -> Installation:
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count() or 1,
         threads={name: os.environ.get(name) for name in THREAD_VARIABLES},
-        cpu_features=_features(),
+        cpu_features=cpu_features(),
         memory_gb=_memory(),
         core={name: _version(name) for name in CORE},
         parts=tuple(_part(name, packages) for name, packages in PARTS.items()),
@@ -172,7 +177,8 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def _features() -> tuple[str, ...]:
+def cpu_features() -> tuple[str, ...]:
+    """Return which instructions for fast products the processor has."""
     for line in _cpu_lines():
         if line.startswith(("flags", "Features")):
             flags = set(line.partition(":")[2].split())

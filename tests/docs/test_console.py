@@ -75,6 +75,19 @@ def test_writing_fills_in_the_output_and_is_then_in_agreement(
     assert console.write(page) == (False, [])
 
 
+@pytest.mark.parametrize(
+    ("line", "left_out"),
+    [
+        ("judging claims: 50 %, 15 s", True),
+        ("training: 7 %, 1 min 2 s, about 12 min 4 s left", True),
+        ("alpha_a: 50 %", False),
+        ("Correct: 50 %, of 15 questions", False),
+    ],
+)
+def test_only_lines_of_progress_are_left_out(line: str, left_out: bool) -> None:
+    assert (console.PROGRESS.fullmatch(line) is not None) is left_out
+
+
 def test_only_our_own_commands_are_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "ROOT", tmp_path)
     block = console.Block(tmp_path / "page.md", 1, "$ rm -rf nothing\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import KINDS, random_decoder, random_rows
 from torch.nn import functional
@@ -119,12 +119,35 @@ def test_int8_is_within_its_rounding(outputs: int, rows: int, seed: int) -> None
     with torch.inference_mode():
         found = product(weight, None, "int8")(x)
     exact = functional.linear(x.double(), weight.double())
-    # Half a step for each weight and (one scale for all rows) a whole one for each input.
+    # Half a step for each weight and a whole one for each input, with a scale for each row.
     weight_step = weight.abs().amax(dim=1) / 127
-    input_step = (x.max().clamp(min=0) - x.min().clamp(max=0)) / 127
+    input_step = x.abs().amax(dim=1, keepdim=True) * 2 / 127
     bound = x.abs().sum(dim=1, keepdim=True) * weight_step / 2
     bound = bound + input_step * (weight.abs().sum(dim=1) + inputs * weight_step / 2)
     assert bool(((found - exact).abs() <= bound * 1.001 + 1e-5).all())
+
+
+@given(
+    outputs=st.integers(1, 80),
+    inputs=st.integers(1, 70),
+    rows=st.integers(2, 40),
+    biased=st.booleans(),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=40)
+def test_a_row_in_int8_does_not_depend_on_the_rows_beside_it(
+    outputs: int, inputs: int, rows: int, biased: bool, seed: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    weight = torch.randn(outputs, inputs, generator=generator)
+    bias = torch.randn(outputs, generator=generator) if biased else None
+    x = torch.randn(rows, inputs, generator=generator)
+    x *= torch.logspace(-6, 6, rows)[:, None]  # rows of every size beside one another
+    made = product(weight, bias, "int8")
+    together = made(x)
+    for row in range(rows):
+        torch.testing.assert_close(made(x[row : row + 1])[0], together[row], rtol=0, atol=0)
+    assert torch.equal(made(x.view(1, rows, inputs))[0], together)
 
 
 @given(outputs=st.integers(1, 40), rows=st.integers(1, 3), seed=st.integers(0, 99))

@@ -58,7 +58,7 @@ def doctor(*, json: JsonFlag = False) -> int:
     """Show versions, threads, CPU features, speed, and which optional parts are present.
 
     With torch, it also measures how fast this machine multiplies and reads, and says in which
-    precision a training computes here, and why.
+    precision a training computes here, how a row of tokens is decoded, and why.
 
     Examples:
 
@@ -72,6 +72,8 @@ def doctor(*, json: JsonFlag = False) -> int:
 
     found = examine()
     if found.has("models"):
-        found = replace(found, speed=measured_speed())
+        from heedful.generation.fast import examined
+
+        found = replace(found, speed=replace(measured_speed(), decoding=examined()))
     show(found, installation_blocks, json=json)
     return 0

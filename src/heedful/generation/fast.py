@@ -26,7 +26,7 @@ from torch.nn import functional
 from heedful.errors import InputError
 from heedful.files import sha256, user_cache, write_json
 from heedful.generation.kernels import TorchKernels, kernels_for
-from heedful.machine import BUSY, cpu_name, load
+from heedful.machine import BUSY, cpu_features, cpu_name, load
 from heedful.model import Cache, Decoder
 from heedful.model.decoder import (
     AttentionEquations,
@@ -50,6 +50,13 @@ ROUNDS = 3
 """How often each way is timed."""
 HOPELESS = 3.0
 """A way that takes so many times as long as another is not timed again."""
+WAYS = {
+    "plain": "torch's product",
+    "blocks": "torch's product in blocks",
+    "compiled": "our compiled product",
+    "one thread": "our compiled product by one thread",
+}
+"""The ways to multiply one row, in words."""
 REMEMBERED = "one_row.json"
 """What was fastest, by shape, in the user's cache: the next process need not measure."""
 
@@ -258,7 +265,7 @@ class Products:
         """Return x ↦ x Wᵀ + b for W of shape (outputs, inputs), as it is now.
 
         `bfloat16` rounds the weights to 8 bits of precision. `int8` rounds each row of W to 8-bit
-        numbers with one scale, and the inputs on their way in: faster, and no longer exact.
+        numbers with one scale, and each row of inputs on its way in: faster, and no longer exact.
         """
         weight = weight.detach().contiguous()
         bias = None if bias is None else bias.detach()
@@ -297,7 +304,17 @@ class Products:
         return sha256(repr([torch.__version__, cpu_name(), kernels, kept, threads, shapes]))[:16]
 
     def _measured(self) -> dict[str, str]:
-        """Return the fastest way for each shape: the median over a few passes through the model."""
+        """Return the fastest way for each shape."""
+        fastest: dict[str, tuple[float, str]] = {}
+        for (shape, way), seconds in self.seconds_of_ways().items():
+            fastest[shape] = min(fastest.get(shape, (math.inf, "plain")), (seconds, way))
+        return {shape: way for shape, (_, way) in fastest.items()}
+
+    def seconds_of_ways(self) -> dict[tuple[str, str], float]:
+        """Time the ways to multiply one row: by shape and way, the median over a few passes.
+
+        A way that is hopeless in one pass is left out.
+        """
         sample = self._sample()
         inputs = {p.weight.shape[1]: p.like(torch.ones(1, p.weight.shape[1])) for p in sample}
         ways = list(dict.fromkeys(name for product in sample for name in product.ways))
@@ -318,8 +335,9 @@ class Products:
             best = min(whole, key=lambda way: whole[way])
             ways = [way for way in ways if way == best or whole[way] < HOPELESS * whole[best]]
         return {
-            shape: min((statistics.median(taken[shape, way]), way) for way in ways)[1]
-            for shape in {product.shape for product in sample}
+            (shape, way): statistics.median(seconds)
+            for (shape, way), seconds in taken.items()
+            if way in ways
         }
 
     def _sample(self) -> list[Product]:
@@ -373,6 +391,28 @@ def product(weight: Tensor, bias: Tensor | None, precision: Precision = "float32
     return Products(kernels_for(weight), precision).product(weight, bias)
 
 
+def examined(layers: int = 6, width: int = 512) -> str:
+    """Say how one row of tokens is multiplied on this machine, and what each way takes.
+
+    Over the weights of a small model, which do not fit most caches.
+    """
+    shapes = ((3 * width, width), (width, width), (4 * width, width), (width, 4 * width))
+    weights = [torch.ones(shape) for _ in range(layers) for shape in shapes]
+    products = Products(kernels_for(weights[0]))
+    for weight in weights:
+        products.product(weight, None)
+    taken: dict[str, float] = {}
+    for (_, way), seconds in products.seconds_of_ways().items():
+        taken[way] = taken.get(way, 0.0) + 1e3 * seconds
+    read = sum(weight.nbytes for weight in weights) / 1e6
+    (best, least), *others = sorted(taken.items(), key=lambda pair: pair[1])
+    beside = ", ".join(f"{WAYS[way]} {spent:.1f}" for way, spent in others)
+    return (
+        f"{WAYS[best]}: {least:.1f} ms for {read:.0f} MB of weights ({read / least:.0f} GB/s)"
+        + (f"; {beside}" if beside else "")
+    )
+
+
 def _remembered() -> dict[str, dict[str, str]]:
     try:
         found = json.loads((user_cache() / "kernels" / REMEMBERED).read_text("utf-8"))
@@ -418,12 +458,33 @@ def _check_roundable(weight: Tensor, precision: Precision) -> None:
 
 
 def _rounded(weight: Tensor, bias: Tensor | None) -> Map:
+    """Return the product with weights and inputs in 8 bits, each row of either with its own scale.
+
+    torch takes one range for all inputs of a call, so that a row would depend on what else is in
+    its batch. Each row is therefore divided by its largest number, and a row that reaches from −1
+    to 1 goes along: the range is then the same for every batch.
+    """
     scales = weight.abs().amax(dim=1).double().clamp(min=torch.finfo(torch.float32).tiny) / 127
     zeros = torch.zeros(len(weight), dtype=torch.int64)
     with warnings.catch_warnings():
         # torch announces that these tensors will go one day; pyproject.toml bounds its version.
         warnings.simplefilter("ignore")
         rounded = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
-        packed = torch.ops.quantized.linear_prepack(rounded, bias)
+        packed = torch.ops.quantized.linear_prepack(rounded, None)
     linear: Any = torch.ops.quantized.linear_dynamic.default
-    return lambda x: linear(x, packed)
+    # Without instructions for 8-bit products two of them are added in 16 bits, which overflows
+    # unless the inputs use half of their range.
+    halved = not {"avx512_vnni", "avx_vnni"} & set(cpu_features())
+    inputs = weight.shape[1]
+    reach = torch.zeros(2 if inputs == 1 else 1, inputs)
+    reach.view(-1)[:2] = torch.tensor([-1.0, 1.0])
+
+    def by_rows(x: Tensor) -> Tensor:
+        if x.ndim > 2:
+            return by_rows(x.flatten(0, -2)).view(*x.shape[:-1], -1)
+        largest = torch.linalg.vector_norm(x, math.inf, dim=1, keepdim=True)
+        largest = largest.clamp_(min=torch.finfo(torch.float32).tiny)
+        found = linear(torch.cat((x / largest, reach)), packed, halved)[: len(x)]
+        return found * largest if bias is None else torch.addcmul(bias, found, largest)
+
+    return by_rows

@@ -287,10 +287,12 @@ def _speed_blocks(speed: Speed) -> Iterator[Block]:
         (
             "matrix products",
             f"{speed.float32_gflops:.0f} · 10⁹ operations/s in float32, "
-            f"{speed.bfloat16_gflops:.0f} in bfloat16 ({speed.threads} threads)",
+            f"{speed.bfloat16_gflops:.0f} in bfloat16 "
+            f"({speed.threads} thread{'s' if speed.threads > 1 else ''})",
         ),
         ("memory", f"{speed.read_gb:.0f} GB/s read, {speed.read_gb_one_thread:.0f} by one thread"),
         ("training", f"{speed.precision}: {speed.reason}"),
+        None if speed.decoding is None else ("decoding", speed.decoding),
     )
 
 
