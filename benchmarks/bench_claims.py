@@ -16,16 +16,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from surroundings import surroundings
 
 from heedful.claims.checker import Checker, CheckReport
 from heedful.claims.judge import judge_claim
@@ -103,25 +100,6 @@ def one_warm_claim(repeats: int) -> dict[str, float]:
     return found
 
 
-def machine() -> dict[str, Any]:
-    """Return where and with what this ran."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        cpu = names[0].split(":", 1)[1].strip() if names else cpu
-    load, _, _ = os.getloadavg()
-    return {
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "load_before": round(load, 2),
-        "threads": os.environ.get("OMP_NUM_THREADS", "default"),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-    }
-
-
 def show(result: dict[str, Any]) -> None:
     """Print the table."""
     print(f"{'what':<28}{'claims':>8}{'1 worker':>12}{'2 workers':>12}{'times':>8}{'wanted':>10}")
@@ -148,7 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="fewer claims; results not stored")
     quick = parser.parse_args().quick
-    result: dict[str, Any] = {"benchmark": "claims", "machine": machine()}
+    result: dict[str, Any] = {"benchmark": "claims", "machine": surroundings()}
     result["one"] = one_warm_claim(5 if quick else 50)
     result["small"] = one_and_two_workers(small_sheets(100 if quick else 1000))
     result["catalog"] = one_and_two_workers(catalog())

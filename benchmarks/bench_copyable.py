@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
-import platform
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 from scipy.optimize import linprog
+from surroundings import surroundings
 
 from heedful.attention.design.vertices import Copyable, copyable
 from heedful.attention.keys import gaussian, sphere
@@ -86,24 +84,6 @@ def measure(name: str, make: Any, n: int, d: int, sample: int) -> dict[str, Any]
     }
 
 
-def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
-    information = Path("/proc/cpuinfo")
-    names = [
-        line.split(":", 1)[1].strip()
-        for line in (information.read_text().splitlines() if information.exists() else [])
-        if line.startswith("model name")
-    ]
-    return {
-        "cpu": names[0] if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "threads": os.environ.get("OMP_NUM_THREADS", "default"),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-    }
-
-
 def main() -> None:
     """Run every case, print, store."""
     copyable(gaussian(200, 4))  # the first call loads the libraries
@@ -123,7 +103,7 @@ def main() -> None:
     record = {
         "benchmark": "copyable",
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": machine(),
+        "machine": surroundings("scipy"),
         "limit_seconds": LIMIT,
         "within_limit": all(row["seconds"] < LIMIT for row in rows[:2]),
         "all_samples_agree": all(row["sample_agrees"] for row in rows),

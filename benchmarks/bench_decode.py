@@ -27,17 +27,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from surroundings import surroundings
 from tokenizers import Tokenizer, models
 
 from heedful.generation import FastStep, Stops, generate
-from heedful.machine import BUSY, examine, measured_speed
 from heedful.model import Decoder, load, preset
 from heedful.model.config import Attention, FeedForward, Norm
 from heedful.model.weights.huggingface import write_folder
@@ -246,20 +245,7 @@ def show(records: list[dict[str, Any]]) -> None:
 
 def versions(peer: bool) -> dict[str, Any]:
     """Return where and with what this ran."""
-    installation = examine()
-    found = {
-        "cpu": installation.cpu,
-        "cores": installation.cores,
-        "cpu features": list(installation.cpu_features),
-        "threads": torch.get_num_threads(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "load": os.getloadavg()[0],
-        "speed": (speed := measured_speed()).to_dict(),
-        "busy": (speed.load or 0.0) > BUSY,
-        "python": installation.python,
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-    }
+    found = surroundings("torch", "transformers") | {"threads": torch.get_num_threads()}
     if peer:
         # Not imported: its threads would slow this process down.
         path = [folder for folder in sys.path if (Path(folder) / "ctranslate2").is_dir()]

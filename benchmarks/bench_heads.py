@@ -10,10 +10,7 @@ medians of interleaved repeats, so that a busy moment meets all of them alike.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import os
-import platform
 import resource
 import statistics
 import time
@@ -23,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from surroundings import surroundings
 
 from heedful.model import Decoder, preset
 from heedful.studies.heads.heads_study import Effort, study_subject
@@ -57,20 +55,6 @@ def interleaved(ways: dict[str, Callable[[], Any]]) -> dict[str, float]:
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 
-def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
-    information = Path("/proc/cpuinfo")
-    lines = information.read_text().splitlines() if information.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return {
-        "cpu": names[0] if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-    }
-
-
 def main() -> None:
     """Time a pass, a trace and the whole study; print and store."""
     parser = argparse.ArgumentParser(
@@ -101,8 +85,7 @@ def main() -> None:
     print(f"{'the heads, in all':<24}{heads:>8.2f} s   (limit {LIMIT:.0f} s)")
     stored = {
         "benchmark": "heads",
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": machine(),
+        "machine": surroundings("torch"),
         "model": subject.name,
         "tokens": TOKENS,
         "passes_seconds": {name: round(seconds, 3) for name, seconds in passes.items()},

@@ -15,19 +15,17 @@ Prints a table and one JSON line; stores benchmarks/results/interventions.json.
 from __future__ import annotations
 
 import json
-import os
-import platform
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from surroundings import surroundings
 from torch import Tensor
 
 from heedful.model import (
@@ -241,9 +239,7 @@ def main() -> None:
             shown.row(name, *("–" if one is None else f"{one:.3g}" for one in numbers))
         print_blocks([shown])
     record = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": platform.processor() or platform.machine(),
-        "load": os.getloadavg()[0],
+        "machine": surroundings("torch"),
         "shapes": shapes,
     }
     print(json.dumps(record))

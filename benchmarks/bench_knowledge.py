@@ -18,19 +18,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import torch
 from knowledge_tables import write_tables
 from matplotlib.axes import Axes
+from surroundings import surroundings
 
-from heedful.machine import examine
 from heedful.views.drawing import BLUE, GREY, ORANGE, house_style, legend_below, new_figure, save
 
 HERE = Path(__file__).parent
@@ -151,20 +148,12 @@ def main() -> None:
             map(study_of, asked.studies), key=lambda one: one["test questions in its text"]
         )
         course = json.loads((asked.course / "course.json").read_text(encoding="utf-8"))
-        found = examine()
         result = {
             "question": "How soon does a decoder know the birth places in the course's text?",
             "times": ratios(studies, course),
             "studies": studies,
             "course": course,
-            "load": os.getloadavg()[0],
-            "machine": {
-                "cpu": found.cpu,
-                "cores": found.cores,
-                "threads": 1,
-                "date": datetime.now(UTC).isoformat(timespec="seconds"),
-                "torch": torch.__version__,
-            },
+            "machine": surroundings("torch"),
         }
         RESULTS.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
     result = json.loads(RESULTS.read_text(encoding="utf-8"))

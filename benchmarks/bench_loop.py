@@ -33,16 +33,15 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
+from surroundings import surroundings
 from torch.nn import functional
 
 from heedful.data.batches import Batches, Sequences, packed, shuffled
-from heedful.machine import examine
 from heedful.model import Decoder, DecoderConfig, parameter_count, preset
 from heedful.model.config import Dropout
 from heedful.positions.schemes import Rotary
@@ -511,12 +510,9 @@ def store(part: str, found: Any) -> None:
     if part in ("target", "precision"):
         here = {row["corpus"] for row in found}
         found = [row for row in record.get(part, []) if row["corpus"] not in here] + found
-    machine = examine()
     record |= {
         "question": "What does the training loop gain over the course's, and what does it cost?",
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "machine": {"cpu": machine.cpu, "cores": machine.cores, "features": machine.cpu_features},
-        "torch": torch.__version__,
+        "machine": surroundings("torch"),
         part: found,
     }
     RESULTS.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")

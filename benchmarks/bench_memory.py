@@ -12,14 +12,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+from surroundings import surroundings
 from torch.nn import functional
 
-from heedful.machine import examine
 from heedful.model import Cache, Decoder, DecoderConfig, cache_bytes, preset, training_memory
 from heedful.model.config import Attention, FeedForward, Norm
 from heedful.positions.schemes import Learned
@@ -117,16 +116,9 @@ def main() -> None:
             f"{one['what']:<10}{one['size']:<34}{one['formula MB']:>12.1f}{one['held MB']:>10.1f}"
             f"{one['held / formula']:>8.2f}"
         )
-    machine = examine()
     result = {
         "benchmark": "memory",
-        "machine": {
-            "cpu": machine.cpu,
-            "cores": machine.cores,
-            "python": machine.python,
-            "torch": torch.__version__,
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        },
+        "machine": surroundings("torch"),
         "records": records,
     }
     print(json.dumps(result))

@@ -13,11 +13,10 @@ Prints a table and one JSON line; stores benchmarks/results/names.json.
 from __future__ import annotations
 
 import json
-import os
-import platform
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from surroundings import surroundings
 
 from heedful.stats import percent
 from heedful.studies.heads.constructed import construct, score_names
@@ -45,9 +44,7 @@ def main() -> None:
             shown.row(one.name, *counts, *said)
         print_blocks([shown])
     record = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": platform.processor() or platform.machine(),
-        "load": os.getloadavg()[0],
+        "machine": surroundings("torch"),
         "models": 2 * MODELS,
         "noise": scores,
     }

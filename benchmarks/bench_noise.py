@@ -21,19 +21,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import time
 import tracemalloc
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
+from surroundings import surroundings
 
 from heedful.attention.noise.distribution import exact_moments, sampled_noise
 from heedful.attention.noise.gaussian import GaussianKeys
@@ -157,24 +154,6 @@ def growth(largest: int) -> dict[str, dict[str, float]]:
     return {"seconds_by_n": by_n, "seconds_by_draws": by_draws, "peak_MiB_by_draws": peak}
 
 
-def machine() -> dict[str, Any]:
-    """Return where and with what this ran."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        cpu = names[0].split(":", 1)[1].strip() if names else cpu
-    return {
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "threads": os.environ.get("OMP_NUM_THREADS", "default"),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-    }
-
-
 def show(result: dict[str, Any]) -> None:
     """Print the table."""
     one, every, grown = result["one_noisy_key"], result["all_keys_noisy"], result["growth"]
@@ -201,7 +180,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     result = {
         "benchmark": "noise",
-        "machine": machine(),
+        "machine": surroundings("scipy"),
         "one_noisy_key": one_noisy_key(1 if quick else 5),
         "all_keys_noisy": all_keys_noisy(DRAWS),
         "growth": growth(100_000 if quick else 1_000_000),

@@ -14,7 +14,6 @@ import argparse
 import datetime
 import json
 import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -30,6 +29,7 @@ sys.path[:0] = [str(TESTS / "web"), str(TESTS / "faults")]
 import browsing  # noqa: E402
 import f12_load  # noqa: E402
 from playwright.sync_api import expect  # noqa: E402
+from surroundings import surroundings  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "page.json"
 FRAME_LIMIT = 17.0
@@ -69,16 +69,6 @@ def answers(host: str, cookie: str) -> dict[str, float]:
     return found
 
 
-def machine() -> dict[str, Any]:
-    """Return what the figures depend on."""
-    return {
-        "processor": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "load": round(os.getloadavg()[0], 1),
-        "python": platform.python_version(),
-    }
-
-
 def main() -> int:
     """Measure, print, store."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -89,7 +79,7 @@ def main() -> int:
         "benchmark": "page",
         "question": "Does the page move at 60 frames a second, and does its server hold?",
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "machine": machine(),
+        "machine": surroundings("fastapi", "playwright"),
     }
     with tempfile.TemporaryDirectory(prefix="heedful-page-") as folder:
         server, address = f12_load.begin_server(Path(folder))

@@ -19,7 +19,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,8 +26,9 @@ import numpy as np
 import torch
 import training_peers
 import transformers
+from surroundings import surroundings
 
-from heedful.machine import BUSY, examine, measured_speed, peak_flops
+from heedful.machine import peak_flops
 from heedful.model import DecoderConfig, flops_per_token, preset
 from heedful.model.config import Dropout
 from heedful.records import plain
@@ -209,14 +209,8 @@ def main() -> None:
     print_blocks([shown], width=100)
     for name, reason in {k: v for row in rows for k, v in row["missing"].items()}.items():
         print(f"{name}: missing ({reason})")
-    machine, speed = examine(), measured_speed()
     record = {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "machine": {"cpu": machine.cpu, "cores": machine.cores, "features": machine.cpu_features},
-        "speed": speed.to_dict(),
-        "busy": (speed.load or 0.0) > BUSY,
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
+        "machine": surroundings("torch", "transformers"),
         "rounds": given.rounds,
         "steps": rows,
     }

@@ -23,22 +23,20 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import statistics
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from surroundings import surroundings
 
 from heedful.data.synthetic.phrasebook import phrasebook
-from heedful.machine import examine
 from heedful.model import parameter_count, write_folder
 from heedful.studies.exporting import export
 from heedful.studies.text_training import prepare
@@ -259,26 +257,6 @@ def show(record: dict[str, Any]) -> None:
         print(f"{name:<32}{seconds:>9.2f}{speed:>10.0f}{ratio:>8.2f}{other:>13.2f}{equal:>8.1%}")
 
 
-def machine(peer: bool) -> dict[str, Any]:
-    """Return where and with what this ran."""
-    found = examine()
-    known = {
-        "cpu": found.cpu,
-        "cores": found.cores,
-        "cpu features": list(found.cpu_features),
-        "threads": torch.get_num_threads(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "load": os.getloadavg()[0],
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-    }
-    if peer:
-        import ctranslate2
-
-        known["ctranslate2"] = ctranslate2.__version__
-    return known
-
-
 def sentences_of(corpus: Path | None, count: int) -> list[str]:
     """Return different lines of a corpus (the first column of a TSV), or held-out phrases."""
     if corpus is None:
@@ -311,7 +289,11 @@ def main() -> None:
         run = chosen.run or trained(place / "run", 60 if chosen.quick else SETTINGS["steps"])
         record = measure(run, sentences, place, 1 if chosen.quick else chosen.rounds, peer)
     show(record)
-    result = {"benchmark": "translate", "machine": machine(peer), "record": record}
+    result = {
+        "benchmark": "translate",
+        "machine": surroundings("torch", "transformers", *["ctranslate2"] * peer),
+        "record": record,
+    }
     print(json.dumps(result))
     if not chosen.quick:
         RESULTS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

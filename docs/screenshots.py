@@ -12,8 +12,8 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,6 +24,9 @@ from urllib.parse import urlencode
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+import tools
 
 STATIC = Path(__file__).with_name("_static")
 WIDE, PHONE = (1280, 900), (390, 844)
@@ -126,9 +129,14 @@ def main() -> int:
     options.add_argument("--whole", action="store_true", help="from the top to the very end")
     chosen = options.parse_args()
     chosen.output.mkdir(parents=True, exist_ok=True)
-    place = shutil.which("chromium") or shutil.which("chromium-browser")
+    place = tools.browser()
+    if place is None:
+        sys.exit("no browser: `python tests/tools.py` finds or brings one")
+    environment = dict(os.environ) | tools.libraries()
     with served(chosen.runs) as address, sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=place, args=["--no-sandbox"])
+        browser = driver.chromium.launch(
+            executable_path=place, args=["--no-sandbox"], env=environment
+        )
         first = browser.new_page()
         first.set_default_timeout(WAIT)
         first.goto(address)

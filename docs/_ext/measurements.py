@@ -16,6 +16,8 @@ from docutils import nodes
 from records import markdown
 from sphinx.util.docutils import SphinxDirective
 
+from heedful.machine import BUSY
+
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 
 CORES = 2
@@ -80,7 +82,7 @@ def under_load(result: dict[str, Any]) -> str:
     if known is None:
         return "The load of the machine was not recorded: take the times with care."
     load, cores = known
-    if load <= cores:
+    if load <= BUSY:
         return ""
     return (
         f"Taken under load ({load:.1f} on {cores} cores): other programs ran beside it. The times "

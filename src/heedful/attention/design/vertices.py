@@ -315,7 +315,7 @@ COMBINING_STEPS = 256
 """At most so many steps for a block of keys."""
 COMBINING_PATIENCE = 32
 """Steps without a new combination after which the rest of a block is left to the exact test."""
-COMBINED_UP_TO = 16
+COMBINED_UP_TO = 32
 """In few dimensions combinations are sought among at most so many vertices a dimension: of more,
 a quadratic programme a key is sooner solved."""
 COMBINED_AT_A_TIME = 2**22
