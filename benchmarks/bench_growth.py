@@ -168,35 +168,100 @@ def answer(n: int) -> Work:
 
 
 JOBS = (
-    Job("design", "keys n (d = 32)", (1_000, 4_000, 16_000, 64_000),
-        lambda n: design(n, 32), "1: every key is looked at once"),
-    Job("design", "dimensions d (n = 2,000)", (8, 32, 128, 512),
-        lambda d: design(2_000, d), "1 to read the keys; 3 for a system of d equations"),
-    Job("copyable", "keys n (d = 64)", (500, 1_000, 2_000, 4_000, 8_000),
+    Job(
+        "design",
+        "keys n (d = 32)",
+        (1_000, 4_000, 16_000, 64_000),
+        lambda n: design(n, 32),
+        "1: every key is looked at once",
+    ),
+    Job(
+        "design",
+        "dimensions d (n = 2,000)",
+        (8, 32, 128, 512),
+        lambda d: design(2_000, d),
+        "1 to read the keys; 3 for a system of d equations",
+    ),
+    Job(
+        "copyable",
+        "keys n (d = 64)",
+        (500, 1_000, 2_000, 4_000, 8_000),
         lambda n: (lambda keys: lambda: copyable(keys))(mixed(n, 64)),
-        "2: each key against each; one linear programme a key grows by 2 and more"),
-    Job("copyable", "dimensions d (n = 2,000)", (16, 32, 64, 128, 256),
+        "2: each key against each, in matrix products. Bends up with the keys near the "
+        "border, which need a programme of their own. One linear programme a key grows "
+        "by more than 2",
+    ),
+    Job(
+        "copyable",
+        "dimensions d (n = 2,000)",
+        (16, 32, 64, 128, 256),
         lambda d: (lambda keys: lambda: copyable(keys))(mixed(2_000, d)),
-        "1 for products of all pairs; 3 and more for a programme a key"),
-    Job("noise", "keys n (1 noisy)", (64, 256, 1_024, 2_048),
-        lambda n: noise(n, 1), "2: the covariance of the output has n² entries"),
-    Job("noise", "noisy keys (n = 64)", (1, 2, 4, 8, 16),
-        lambda m: noise(64, m), "1 by draws; quadrature grows exponentially and is left in time"),
-    Job("claims", "number of claims", (25, 50, 100, 200, 400),
-        claims, "1: each is judged by itself"),
-    Job("claims", "keys n of one claim", (8, 16, 32, 64, 128),
-        claim_of_size, "1 to 2: weights and outputs of n keys"),
-    Job("training", "width (4 layers, 2,048 tokens)", (64, 128, 256, 512),
-        lambda width: training(width, 128), "2: parameters grow as width²"),
-    Job("training", "context (2,048 tokens)", (64, 128, 256, 512, 1_024),
-        lambda context: training(128, context), "0, and 1 for the attention of each token"),
-    Job("decoding", "tokens of the prompt (1 row)", (64, 128, 256, 512, 1_024),
-        lambda prompt: decoding(1, prompt), "0 for the weights, 1 for the prompt and the cache"),
-    Job("decoding", "rows (prompt 16)", (1, 4, 16, 64),
-        lambda rows: decoding(rows, 16), "below 1 while reading the weights costs most, then 1"),
-    Job("page", "keys n of an answer", (4, 8, 16, 32, 64),
-        answer, "1: weights and their distribution for n keys"),
-)  # fmt: skip
+        "1 for products of all pairs, 3 and more for a programme a key. In few "
+        "dimensions more keys are near the border, so that the first sizes cost more "
+        "than their share",
+    ),
+    Job(
+        "noise",
+        "keys n (1 noisy)",
+        (64, 256, 1_024, 2_048),
+        lambda n: noise(n, 1),
+        "2: the covariance of the output has n² entries; 3 where the dimension grows "
+        "too (d = n), for the axes of the noisiest key",
+    ),
+    Job(
+        "noise",
+        "noisy keys (n = 64)",
+        (1, 2, 4, 8, 16),
+        lambda m: noise(64, m),
+        "1 by draws. Bends down after the first: one noisy direction is a quadrature, "
+        "more of them would be exponential, and draws take over",
+    ),
+    Job(
+        "claims", "number of claims", (25, 50, 100, 200, 400), claims, "1: each is judged by itself"
+    ),
+    Job(
+        "claims",
+        "keys n of one claim",
+        (8, 16, 32, 64, 128),
+        claim_of_size,
+        "1 to 2 for weights and outputs of n keys; below that reading the claim costs most",
+    ),
+    Job(
+        "training",
+        "width (4 layers, 2,048 tokens)",
+        (64, 128, 256, 512),
+        lambda width: training(width, 128),
+        "2: parameters grow as width². Below that while small products do not fill the processor",
+    ),
+    Job(
+        "training",
+        "context (2,048 tokens)",
+        (64, 128, 256, 512, 1_024),
+        lambda context: training(128, context),
+        "0, and 1 for the attention of each token",
+    ),
+    Job(
+        "decoding",
+        "tokens of the prompt (1 row)",
+        (64, 128, 256, 512, 1_024),
+        lambda prompt: decoding(1, prompt),
+        "0 for the weights, 1 for the prompt and the cache",
+    ),
+    Job(
+        "decoding",
+        "rows (prompt 16)",
+        (1, 4, 16, 64),
+        lambda rows: decoding(rows, 16),
+        "below 1 while reading the weights costs most, then 1",
+    ),
+    Job(
+        "page",
+        "keys n of an answer",
+        (4, 8, 16, 32, 64),
+        answer,
+        "1: weights and their distribution for n keys; below that the quadrature itself",
+    ),
+)
 
 
 def peak_bytes() -> int:

@@ -57,6 +57,8 @@ def test_factors_give_the_covariance_of_the_logits(
         np.testing.assert_allclose(logit_covariance(model, key), wanted, atol=1e-12)
     assert model.quiet.tolist() == [0]
     assert np.all(model.ranks <= heads)
+    traces = [np.trace(keys.covariance(key)) for key in range(keys.n)]
+    np.testing.assert_allclose(keys.spreads(), traces, rtol=1e-12)
 
 
 def test_a_head_perpendicular_to_the_noise_leaves_the_key_quiet() -> None:

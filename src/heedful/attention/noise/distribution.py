@@ -145,8 +145,7 @@ class KeyCloud(Record):
     @classmethod
     def of(cls, keys: GaussianKeys, seed: int = 0) -> KeyCloud | None:
         """Return draws of the noisiest key; None if no key is noisy, or its mean is 0."""
-        n, d = keys.means.shape
-        spread = [float(np.trace(keys.covariance(key))) for key in range(n)]
+        spread, d = keys.spreads(), keys.d
         key = int(np.argmax(spread))
         mean = keys.means[key]
         length = float(np.linalg.norm(mean))

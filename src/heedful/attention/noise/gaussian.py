@@ -125,6 +125,15 @@ class GaussianKeys(Record):
             Sigma = Sigma + self.variances[key] * np.outer(w, w)
         return np.asarray(Sigma)
 
+    def spreads(self) -> Float[np.ndarray, " n"]:
+        """Return tr Σ_i of every key, without a whole matrix for each."""
+        spreads = self.isotropic * float(self.d)
+        for key, variance in self.variances.items():
+            spreads[key] += variance * float(self.directions[key] @ self.directions[key])
+        for key, Sigma in self.covariances.items():
+            spreads[key] = np.trace(Sigma)
+        return np.asarray(spreads)
+
     def factor(self, key: int) -> Float[np.ndarray, "d r"]:
         """Return B with Σ_i = B Bᵀ for a key whose covariance was given in full."""
         eigenvalues, vectors = np.linalg.eigh(self.covariances[key])
