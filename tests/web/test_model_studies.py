@@ -196,7 +196,7 @@ def _look_inside(page: Page) -> None:
     expect(page.locator("[data-effect]")).to_contain_text("→")
     expect(page).to_have_url(re.compile("without=0.1"))
     page.get_by_role("button", name="take heads away by click").click()
-    heads.click(position={"x": 5, "y": 5})
+    heads.click(position={"x": 30, "y": 30})  # inside the first picture
     expect(page.get_by_label("Bring back 0.0")).to_be_visible()
     page.get_by_label("Bring back 0.0").click()
     page.get_by_role("button", name="bring all back").click()

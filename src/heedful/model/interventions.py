@@ -576,6 +576,9 @@ def from_table(
                 f"is not a field of {kind}",
                 expected="its fields are " + ", ".join(_FIELDS[kind]),
             )
+    for name in ("factor", "strength"):
+        if isinstance(given.get(name), int):  # TOML writes 1 and 1.0 apart
+            given[name] = float(given[name])
     for name in ("source", "reference"):
         if name in given:
             given[name] = torch.tensor([list(encode(str(given[name])))])

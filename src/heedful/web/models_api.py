@@ -242,12 +242,14 @@ def _intervene(shelves: Shelves, question: InterveneQuestion) -> dict[str, Any]:
         with read.decoder.intervene(*changes):
             changed = read.decoder(row)[0].double()
 
-    def loss(logits: torch.Tensor) -> float | None:
-        if len(read.ids) < 2:
-            return None
-        return float(functional.cross_entropy(logits[:-1], row[0, 1:]))
-
     asking = -1 if read.source is None else read.source[1]
+    first = 0 if read.source is None else asking  # of a pair, only the translation was learned
+
+    def loss(logits: torch.Tensor) -> float | None:
+        if len(read.ids) < first + 2:
+            return None
+        return float(functional.cross_entropy(logits[first:-1], row[0, first + 1 :]))
+
     before, after = plain[asking].softmax(-1), changed[asking].softmax(-1)
     shown = before.topk(min(CANDIDATES, len(before))).indices.tolist()
     shown += [one for one in after.topk(3).indices.tolist() if one not in shown]
