@@ -118,6 +118,7 @@ READ = [
     (r"10\,000 = x", "10000 = x"),
     (r"x = 1, \text{ for } \beta \gg 0", "beta >> 0 implies x = 1"),
     (r"X_{\text{perm, pos}} = PX", "X_perm_pos = P X"),
+    (r"x \text{alphabet} = \beta", "x * alphabet = beta"),
     (r"\sum_{i, j} x_i x_j = 1", "sum(sum(x_i x_j, j), i) = 1"),
     (r"\sum_{i, j = 1}^{n} x_i x_j = 1", "sum(sum(x_i x_j, j where j <= n), i where i <= n) = 1"),
     (r"\sum_{i \neq j} x_i = 1 - x_j", "sum(x_i, i != j) = 1 - x_j"),

@@ -1111,7 +1111,9 @@ class _Reader:
         if not re.fullmatch(r"[A-Za-z]\w*", name) or not name.isascii():
             return False
         prose = command in ("text", "textrm", "textnormal", "mbox")
-        return not prose or ("_" not in name and not self.after_value())
+        if not prose or not self.after_value():
+            return True
+        return "_" not in name and not difflib.get_close_matches(name.lower(), WORDS, cutoff=0.6)
 
     def words(self, text: str, item: _Tex, opened: _Tex) -> bool:
         """Emit words of the language; tell whether all were. A comma between them counts too."""
