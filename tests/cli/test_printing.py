@@ -89,9 +89,7 @@ def test_sheets_may_have_brackets_in_their_names(name: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["m[bold].gguf", "x[/y]", "[red]", "[", "[[1]]"])
-@pytest.mark.parametrize(
-    "words", [("model", "info"), ("runs",), ("data", "inspect"), ("translate",)]
-)
+@pytest.mark.parametrize("words", [("model", "info"), ("runs",), ("data", "inspect"), ("resume",)])
 def test_a_path_is_repeated_as_it_was_typed(
     name: str, words: tuple[str, ...], tmp_path: Path
 ) -> None:
