@@ -1,6 +1,7 @@
 /** Looking into a model: every head at a glance, heads taken away, and other ways to go on. */
 
-import { latest, type Packed } from './api'
+import { type Packed } from './api'
+import { Inquiry } from './studies.svelte'
 
 export interface Overview {
   tokens: number
@@ -23,39 +24,11 @@ export interface Alternative {
   text: string
 }
 
-/** The newest answer to a question, and what went wrong; an answer stays until the next one. */
-class Question<Answer> {
-  found = $state.raw<Answer | null>(null)
-  busy = $state(false)
-  trouble = $state('')
-  #asks: ReturnType<typeof latest<object, Answer>>
-
-  constructor(path: string, delay: number) {
-    this.#asks = latest<object, Answer>(path, delay, (found) => this.#end(found, ''), (problem) => this.#end(null, problem))
-  }
-
-  ask(question: object): void {
-    this.busy = true
-    this.#asks.ask(question)
-  }
-
-  forget(): void {
-    this.#asks.stop()
-    this.#end(null, '')
-  }
-
-  #end(found: Answer | null, trouble: string): void {
-    this.found = found
-    this.busy = false
-    this.trouble = trouble
-  }
-}
-
 export class Inside {
-  overview = new Question<Overview>('models/overview', 350)
-  effect = new Question<Effect>('models/intervene', 200)
-  alternatives = new Question<{ alternatives: Alternative[] }>('models/alternatives', 60)
-  other = new Question<{ tokens: string[]; weights: Packed }>('models/head', 250)
+  overview = new Inquiry<Overview>('models/overview', 350)
+  effect = new Inquiry<Effect>('models/intervene', 200)
+  alternatives = new Inquiry<{ alternatives: Alternative[] }>('models/alternatives', 60)
+  other = new Inquiry<{ tokens: string[]; weights: Packed }>('models/head', 250)
   /** Heads that are taken away, as "layer.head". */
   removed = $state.raw<string[]>([])
   /** Tokens that were chosen to go on with. */
@@ -82,7 +55,7 @@ export class Inside {
   askEffect(sentence: object): void {
     if (!this.removed.length) return this.effect.forget()
     const heads = this.removed.map((name) => name.split('.').map(Number)).map(([layer, head]) => ({ layer, head }))
-    this.effect.ask({ ...sentence, heads })
+    this.effect.send({ ...sentence, heads })
   }
 
   close(): void {

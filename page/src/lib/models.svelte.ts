@@ -171,7 +171,7 @@ export class ModelsState {
   askInside(): void {
     const question = this.#whole
     if (!this.model || !this.text.trim() || this.#waits) return
-    this.inside.overview.ask(question)
+    this.inside.overview.send(question)
   }
 
   askEffect(): void {
@@ -181,7 +181,7 @@ export class ModelsState {
 
   askSecond(): void {
     if (!this.model || !this.inside.second.trim()) this.inside.other.forget()
-    else this.inside.other.ask({ model: this.model, text: this.inside.second, layer: this.layer, head: this.head })
+    else this.inside.other.send({ model: this.model, text: this.inside.second, layer: this.layer, head: this.head })
   }
 
   /** Another sentence or model goes on differently. */
@@ -196,7 +196,7 @@ export class ModelsState {
 
   askAlternatives(place: number): void {
     this.inside.place = place
-    this.inside.alternatives.ask({ model: this.model, text: this.text, prefix: this.target.slice(0, place) })
+    this.inside.alternatives.send({ model: this.model, text: this.text, prefix: this.target.slice(0, place) })
   }
 
   askRead(): void {

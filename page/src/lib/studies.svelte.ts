@@ -47,7 +47,7 @@ export const BEAMS = [1, 2, 3, 5, 8, 12, 16]
 type Values = Record<string, string>
 
 /** A question that takes a while: what was found, whether it is being worked on, what went wrong. */
-class Inquiry<Answer> {
+export class Inquiry<Answer> {
   found = $state.raw<Answer | null>(null)
   busy = $state(false)
   trouble = $state('')
@@ -57,7 +57,7 @@ class Inquiry<Answer> {
     this.#asks = latest<object, Answer>(path, delay, (found) => this.#end(found, ''), (problem) => this.#end(null, problem))
   }
 
-  protected send(question: object): void {
+  send(question: object): void {
     this.busy = true
     this.#asks.ask(question)
   }
