@@ -37,7 +37,11 @@ class Estimate:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config, self.done = config, 0
+        self.session: pytest.Session | None = None
         self.began = self.shown = time.monotonic()
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self.session = session
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.done += report.when == "teardown"
@@ -46,7 +50,8 @@ class Estimate:
             return
         self.shown = now
         writer = self.config.pluginmanager.get_plugin("terminalreporter")
-        total = 0 if writer is None else writer._numcollected
+        # With several workers only the session knows how many tests they have found.
+        total = 0 if self.session is None else self.session.testscollected
         if writer is not None and total > self.done:
             gone = now - self.began
             left = gone / self.done * (total - self.done)

@@ -295,12 +295,24 @@ def test_what_has_no_meaning_is_refused(fields: dict[str, Any]) -> None:
         ("attention(50 v_a) ≈ v_a within 0.01", "k_a"),
         ("norm(weights(v_a)) <= 1", "k_a"),
         ("M c = M v_a", "k_a"),
+        ("c^T M = c^T", "k_a"),
+        ("v^T = v", "k_a"),
+        ("v alpha = v^T alpha", "k_a"),
+        ("v^2 = v", "k_a"),
+        ("norm(v_a, 1) = norm(v_a)", "k_a"),
+        ("norm(v) <= 3", "k_a"),
+        ("v ~ v within 0.1", "k_a"),
     ],
 )
 def test_arbitrary_values_are_neither_keys_nor_queries(expect: str, query: str) -> None:
     where = {"n": 3, "M": "matrix 3 x 3"} if "M" in expect else {"n": 3}
     with pytest.raises(FormulaError, match="arbitrary values"):
         judged(expect, keys="orthonormal", query=query, where=where)
+
+
+@pytest.mark.parametrize("expect", ["c = v^T alpha", "c^T = alpha^T v", "(v^T)^T = v"])
+def test_the_matrix_of_arbitrary_values_is_combined_by_its_rows(expect: str) -> None:
+    assert judged(expect, keys="orthonormal", query="k_a", where={"n": 3}).verdict == "proved"
 
 
 def test_arbitrary_values_are_measured_at_their_worst() -> None:

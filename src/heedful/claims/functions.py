@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, wraps
 from types import MappingProxyType
@@ -37,6 +37,7 @@ from heedful.claims.values import (
     formal_size,
     length,
     multiply,
+    not_linear,
     refusal,
     scalar,
     transpose,
@@ -488,9 +489,11 @@ def _norm(x: Value, p: Value | None = None) -> Value:
     distance at most 1 can give it.
     """
     flat = x.array.reshape(len(x.array), -1)
+    order = 2.0 if p is None else float(p.array.flat[0])
+    if x.formal and (order != 2.0 or x.kind == "matrix"):
+        raise not_linear("a norm of a matrix or of another order")
     if x.formal:
         return Value(formal_size(flat), "scalar")
-    order = 2.0 if p is None else float(p.array.flat[0])
     if order == 2.0:
         size = length(flat)
     elif np.isinf(order):
@@ -1134,7 +1137,7 @@ def _expectation(evaluator: Evaluator, call: Call) -> Value:
     weights = evaluator.draw_weights(call.given)
     x = evaluator.value(call.arguments[0])
     rows = np.broadcast_to(x.array, (len(weights), *x.shape))
-    return Value(np.tensordot(weights, rows, axes=(0, 0))[None], x.kind, x.formal)
+    return replace(x, array=np.tensordot(weights, rows, axes=(0, 0))[None])
 
 
 @_function(

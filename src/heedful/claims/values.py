@@ -49,6 +49,8 @@ class Value:
     kind: Kind
     formal: bool = False
     """Whether it holds coefficients of arbitrary value vectors."""
+    turned: bool = False
+    """Of a formal matrix: whether its columns are combinations of values, not its rows."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -90,10 +92,12 @@ def add(x: Value, y: Value, sign: float = 1.0) -> Value:
     formal = x.formal or y.formal
     if x.formal != y.formal and np.any((y if x.formal else x).array != 0):
         raise not_linear("a sum or comparison with keys or numbers")
+    if x.formal and y.formal and (x.turned != y.turned or (x.turned and x.kind != y.kind)):
+        raise not_linear("a sum or comparison with their transpose")
     if x.kind == y.kind:
         if x.shape != y.shape:
             raise _mismatch("add", x, y)
-        return Value(x.array + sign * y.array, x.kind, formal)
+        return Value(x.array + sign * y.array, x.kind, formal, x.turned or y.turned)
     if y.kind == "scalar":
         return Value(x.array + sign * _spread(y, x), x.kind, formal)
     if x.kind == "scalar":
@@ -109,14 +113,18 @@ def multiply(x: Value, y: Value) -> Value:
     """Return the product of linear algebra."""
     formal = x.formal or y.formal
     if x.kind == "scalar":
-        return Value(_spread(x, y) * y.array, y.kind, formal)
+        return replace(y, array=_spread(x, y) * y.array)
     if y.kind == "scalar":
-        return Value(x.array * _spread(y, x), x.kind, formal)
+        return replace(x, array=x.array * _spread(y, x))
     pair = (x.kind, y.kind)
     if formal and (x.formal == y.formal or "matrix" not in pair):
         raise not_linear("an inner product")
-    if y.formal and pair == ("matrix", "vector"):
-        raise not_linear("a matrix times a combination")  # its coefficients are not its entries
+    # Rows that are combinations are combined from the left, columns from the right; a combination
+    # itself has coefficients that are not its entries, so no matrix changes it.
+    if x.formal and not (x.kind == "matrix" and x.turned):
+        raise not_linear("a product from the right")
+    if y.formal and (y.kind != "matrix" or y.turned):
+        raise not_linear("a product from the left")
     if pair == ("vector", "row"):
         return Value(x.array[:, :, None] * y.array[:, None, :], "matrix")
     if pair == ("row", "row"):
@@ -130,7 +138,7 @@ def multiply(x: Value, y: Value) -> Value:
     if pair == ("row", "matrix"):
         return Value(np.matmul(x.array[:, None, :], y.array)[:, 0, :], "row", formal)
     if pair == ("matrix", "matrix"):
-        return Value(np.matmul(x.array, y.array), "matrix", formal)
+        return Value(np.matmul(x.array, y.array), "matrix", formal, x.turned or y.turned)
     raise _mismatch("multiply", x, y)
 
 
@@ -142,7 +150,7 @@ def divide(x: Value, y: Value) -> Value:
         )
     if np.any(y.array == 0):
         raise NoValueError("formula", "divides by zero", expected="a denominator other than 0")
-    return Value(x.array / _spread(y, x), x.kind, x.formal)
+    return replace(x, array=x.array / _spread(y, x))
 
 
 def power(x: Value, y: Value) -> Value:
@@ -152,6 +160,8 @@ def power(x: Value, y: Value) -> Value:
     if x.kind == "scalar":
         with np.errstate(all="ignore"):
             return Value(np.power(x.array, y.array), "scalar")
+    if x.formal:
+        raise not_linear("a power")
     exponent = float(y.array.flat[0])
     if x.kind != "matrix" or x.shape[0] != x.shape[1] or exponent != round(exponent):
         raise refusal(
@@ -162,7 +172,7 @@ def power(x: Value, y: Value) -> Value:
     if abs(exponent) > 64:
         raise refusal(f"raises a matrix to the power {exponent:g}", "at most 64")
     try:
-        return Value(np.linalg.matrix_power(x.array, round(exponent)), "matrix", x.formal)
+        return Value(np.linalg.matrix_power(x.array, round(exponent)), "matrix")
     except np.linalg.LinAlgError:
         raise NoValueError("formula", "inverts a singular matrix") from None
 
@@ -170,7 +180,8 @@ def power(x: Value, y: Value) -> Value:
 def transpose(x: Value) -> Value:
     """Return xᵀ."""
     if x.kind == "matrix":
-        return Value(np.swapaxes(x.array, 1, 2), "matrix", x.formal)
+        array = np.swapaxes(x.array, 1, 2)
+        return Value(array, "matrix", x.formal, x.formal and not x.turned)
     turned: dict[Kind, Kind] = {"vector": "row", "row": "vector", "scalar": "scalar"}
     return replace(x, kind=turned[x.kind])
 
@@ -209,6 +220,8 @@ def whole(x: Value, what: str, most: int = 4096) -> int:
 def related(operator: str, left: Value, right: Value, within: float) -> Truth:
     """Return whether a relation holds between two values; `within` is the tolerance of ≈."""
     slack = ROUNDING * (1.0 + _size(left) + _size(right))
+    if operator == "~" and left.kind == "matrix" and (left.formal or right.formal):
+        raise not_linear("the distance of matrices")
     if operator in ("~", "=", "!="):
         apart = distance(left, right)
         if operator == "~":

@@ -175,7 +175,7 @@ class Evaluator(TreeEvaluator[Value]):
                 "formula", f"{text!r} does not exist", expected=f"members 1 to {family.shape[0]}"
             )
         kind: Kind = "scalar" if family.kind in ("vector", "row") else "vector"
-        if family.formal and kind == "scalar":
+        if family.formal and (kind == "scalar" or family.turned):
             raise not_linear("an entry")
         return Value(family.array[:, position], kind, family.formal)
 
@@ -239,9 +239,13 @@ class Evaluator(TreeEvaluator[Value]):
             return Value(function.in_floats(flat, 1), "scalar")
         if not function.linear and any(part.formal for part in parts):
             raise not_linear(function.name)
+        formal = [part for part in parts if part.formal]
+        if formal and any(np.any(part.array != 0) for part in parts if not part.formal):
+            raise not_linear("a sum with keys or numbers")
+        like = formal[0] if formal else parts[0]
         draws = max(len(part.array) for part in parts)
         wide = [np.broadcast_to(part.array, (draws, *part.shape)) for part in parts]
-        return Value(function.in_floats(np.stack(wide), 0), parts[0].kind, parts[0].formal)
+        return replace(like, array=function.in_floats(np.stack(wide), 0))
 
     def _compare(self, node: Compare) -> Truth:
         within = self.world.tolerance

@@ -756,7 +756,8 @@ class _Reader:
     def check_mixed(self, place: _Tex) -> None:
         """Ask about 1\\frac12, which some read as one and a half."""
         if self.is_command("frac", "tfrac", "dfrac") and re.fullmatch("[1-9][0-9]*", place.text):
-            following = re.match(r"\s*(?:\{\s*)?[0-9]", self.text[self.item.end :])
+            number = r"\s*(?:\{\s*[0-9.]+\s*\}|[0-9])"
+            following = re.match(number * 2, self.text[self.item.end :])
             if following and self.text[place.end : self.item.start].strip() == "":
                 self.ask(
                     "a number before a fraction of numbers",
