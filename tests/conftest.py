@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 
@@ -38,7 +39,7 @@ class Estimate:
     def __init__(self, config: pytest.Config) -> None:
         self.config, self.done = config, 0
         self.session: pytest.Session | None = None
-        self.began = self.shown = time.monotonic()
+        self.began = self.shown = math.inf
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.session = session
@@ -46,6 +47,8 @@ class Estimate:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.done += report.when == "teardown"
         now = time.monotonic()
+        if self.began > now:  # the first test: until now tests were collected
+            self.began = self.shown = now
         if report.when != "teardown" or now - self.shown < LINE_SECONDS:
             return
         self.shown = now

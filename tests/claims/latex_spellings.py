@@ -178,6 +178,8 @@ class _Speller:
             case Binary("^", Number(value), _) if value == 10:
                 second = self.brackets(second)
         last = left.right if isinstance(left, Binary) and left.operator == "*" else left
+        while isinstance(last, Unary) and last.operator == "-":
+            last = last.operand
         called = isinstance(last, Name) and (last.text in FUNCTIONS or len(last.text) > 1)
         plain = second.startswith(("-", "[")) or second[:1].isdigit()
         sign = self.pick(r"\cdot ", r"\times ", r"\cdot{}")

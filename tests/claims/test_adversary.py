@@ -273,7 +273,7 @@ def test_a_planted_mistake_is_caught(
     plant: Any, families: tuple[str, ...], kinds: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    claims = [claim_at(2, place, families) for place in range(40)]
+    claims = [claim_at(5, place, families) for place in range(40)]
     reports = (mistakes_of(planted, seconds=2.0) for planted in claims)
     found = (kind for report in reports for kind in report.mistakes)
     assert any(kind.startswith(kinds) and kind != "false supported" for kind in found)

@@ -22,8 +22,9 @@ from heedful.files import SHIPPED, atomic_file
 if TYPE_CHECKING:
     from heedful.studies.translation import Translation, Translator
     from heedful.studies.translation.alignment import Alignment
+    from heedful.studies.translation.word_confidence import WordConfidence
 else:  # these classes live beside torch, which is loaded only when a model is opened
-    Alignment = Translation = Translator = Any
+    Alignment = Translation = Translator = WordConfidence = Any
 
 
 @Parameter(name="*")
@@ -58,12 +59,16 @@ class ShowFlags:
     alignment: Annotated[
         bool, Parameter(help="Show which source words each output word attended to.")
     ] = False
+    confidence: Annotated[
+        bool,
+        Parameter(help="Show for each word of a text how often such words were right."),
+    ] = False
     json: JsonFlag = False
 
     @property
     def more(self) -> bool:
         """Whether a line is more than its text."""
-        return self.scores or self.alignment
+        return self.scores or self.alignment or self.confidence
 
 
 DEFAULT_SEARCH, DEFAULT_SHOW = SearchFlags(), ShowFlags()
@@ -104,6 +109,7 @@ def translate(
 
         heed translate "Où est la gare ?"
         heed translate --file french.txt --output english.txt
+        heed translate "Où est la gare ?" --confidence
         heed translate runs/phrasebook "Où est la gare ?"
         heed translate runs/phrasebook "Où est la gare ?" --beam 4 --nbest 4 --scores
         heed translate runs/phrasebook "Où est la gare ?" --alignment --figure words.svg
@@ -112,6 +118,8 @@ def translate(
     """
     model, texts = _model_and_texts(run, texts)
     _check(texts, file, output, figure)
+    if shown.confidence and not texts:
+        raise InputError("--confidence", "needs a text", hint="give the text itself")
     from heedful.studies.translation import Translator
     from heedful.studies.translation.documents import translate_texts
 
@@ -214,8 +222,16 @@ def _show_texts(
         settings={**settings, "precision": translator.step.precision},
         translations=tuple(found),
         alignments=alignments if shown.alignment else (),
+        words=tuple(_words(translator, one) for one in found) if shown.confidence else (),
     )
     show(record, partial(translation_blocks, scores=shown.scores), json=shown.json)
+
+
+def _words(translator: Translator, one: Translation) -> tuple[WordConfidence, ...]:
+    """Return the words of the best translation with their confidence."""
+    from heedful.studies.translation.word_confidence import word_confidences
+
+    return word_confidences(translator, one.hypotheses[0]) if one.hypotheses else ()
 
 
 class _LineWriter:

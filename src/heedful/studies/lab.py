@@ -302,12 +302,12 @@ def _positions(lab: Laboratory, step: Step) -> Record:
 
 
 def _translation(lab: Laboratory, step: Step) -> Record:
-    from heedful.studies.translation.translation_study import run_study
+    from heedful.studies.translation.translation_study import run_study, with_everyday
 
     words = ["heed", "study", "translation", *(["--quick"] if lab.scale == "quick" else [])]
     if lab.corpus:
         words += ["--corpus", *map(str, lab.corpus)]
-    return run_study(
+    study = run_study(
         translation_settings(lab),
         lab.work / "translation",
         tell=lambda _what, share: step(round(1000 * share), 1000),
@@ -316,6 +316,7 @@ def _translation(lab: Laboratory, step: Step) -> Record:
         if lab.scale == "course" or lab.model
         else shlex.join(words),
     )
+    return with_everyday(study)
 
 
 def _knowledge(lab: Laboratory, step: Step) -> Record:

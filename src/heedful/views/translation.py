@@ -40,8 +40,9 @@ if TYPE_CHECKING:
         Example,
         TranslationStudy,
     )
+    from heedful.studies.translation.word_confidence import WordConfidence
 else:  # these records live beside torch, without which the views must work
-    Alignment = AttributionStudy = Translation = Record
+    Alignment = AttributionStudy = Translation = WordConfidence = Record
     ArmResult = Comparison = Example = TranslationStudy = Record
 
 SHOWN = 0.15
@@ -66,6 +67,8 @@ class TranslatedTexts(Record):
     """One for each text."""
     alignments: tuple[Alignment | None, ...] = ()
     """One for each text where they were asked for; None for an empty text."""
+    words: tuple[tuple[WordConfidence, ...], ...] = ()
+    """For each text, where it was asked for, the words of its best translation."""
 
 
 def translation_blocks(record: TranslatedTexts, *, scores: bool) -> Iterator[Block]:
@@ -83,6 +86,27 @@ def translation_blocks(record: TranslatedTexts, *, scores: bool) -> Iterator[Blo
         alignment = record.alignments[place] if record.alignments else None
         if alignment is not None:
             yield from alignment_blocks(alignment)
+        if record.words:
+            yield from _confidence_blocks(record.words[place])
+
+
+def _confidence_blocks(words: Sequence[WordConfidence]) -> Iterator[Block]:
+    """Yield how sure the translator is of each word, and what that was worth before."""
+    measured = any(word.right is not None for word in words)
+    grid = table("How sure of each word", "word", "p", "such words were right", left=(0,))
+    for word in words:
+        right = "–" if word.right is None else f"{word.right:.0%}"
+        grid.row(
+            word.text, f"{word.probability:.3f}", right + ("  doubtful" if word.doubtful else "")
+        )
+    yield grid
+    yield Text(
+        "p is the product over the tokens of a word. The last column was measured on held-out "
+        "sentences: of words with such a p, how many stood in a reference."
+        if measured
+        else "p is the product over the tokens of a word. What it is worth was not measured for "
+        "this translator."
+    )
 
 
 METHOD_WORDS = {
@@ -277,6 +301,7 @@ def translation_section(record: TranslationStudy, seconds: float) -> Section:
         _samples(record),
         _examples("The best translations", record.best, record),
         _examples("The worst translations", record.worst, record),
+        _everyday(record),
     ]
     first, last = (LANGUAGES.get(code, code) for code in record.languages)
     return Section(
@@ -456,6 +481,24 @@ def _examples(heading: str, examples: Sequence[Example], record: TranslationStud
         f"Of {len(examples)} test sentences, by the chrF of the arm "
         f"{_label(record.judged, record)}; beside it the other arms, each at the largest "
         "number of pairs that it saw.",
+        grid,
+    )
+
+
+def _everyday(record: TranslationStudy) -> Group | None:
+    """Show what a small corpus is worth outside of it, beside a translator of a large one."""
+    if not record.everyday:
+        return None
+    names = list(record.everyday[0].translations)
+    heads = (_label(name, record) if name == record.judged else name for name in names)
+    grid = table("", "source", "a reference", *heads)
+    for example in record.everyday:
+        grid.row(example.source, example.references[0], *example.translations.values())
+    return group(
+        "Sentences of your own",
+        f"What a visitor might type. {names[0]} comes with the package and learned from "
+        "Tatoeba's sentences; the decoders of this page know only their corpus. "
+        'Try yours: heed translate "Où est la gare ?"',
         grid,
     )
 

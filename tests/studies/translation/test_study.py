@@ -18,7 +18,7 @@ from heedful.model import Decoder, preset, write_folder
 from heedful.studies.translation.corpus import read_study_corpus
 from heedful.studies.translation.recipe import StudySettings, study_settings
 from heedful.studies.translation.results import ELSEWHERE, HERE, LONGER, SCRATCH, TranslationStudy
-from heedful.studies.translation.translation_study import run_study
+from heedful.studies.translation.translation_study import EVERYDAY, run_study, with_everyday
 from heedful.studies.translation.translator import Translator
 from heedful.tokenization import train_bpe
 from heedful.views.report import part_of
@@ -65,6 +65,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def record(settings: StudySettings, folder: Path) -> TranslationStudy:
     return run_study(settings, folder)
+
+
+def test_everyday_sentences_stand_beside_the_translator_of_the_package(
+    record: TranslationStudy,
+) -> None:
+    everyday = with_everyday(record).everyday
+    assert [example.source for example in everyday] == [source for source, _ in EVERYDAY]
+    assert all(set(example.translations) == {"fr-en", record.judged} for example in everyday)
+    assert everyday[0].translations["fr-en"] == "Where's the station?"
+    assert with_everyday(replace(record, languages=("de", "en"))).everyday == ()
 
 
 def test_every_arm_is_there_with_its_figures(record: TranslationStudy) -> None:

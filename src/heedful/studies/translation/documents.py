@@ -19,6 +19,7 @@ from heedful.data.languages import NAMES, guess_language
 from heedful.errors import InputError
 from heedful.studies.translation.faults import numbers, repeats
 from heedful.studies.translation.translator import CHUNK, ROWS, Translation, Translator, problem_of
+from heedful.studies.translation.word_confidence import doubtful_words
 
 ABBREVIATIONS = frozenset(
     (
@@ -33,6 +34,8 @@ LATIN = frozenset(NAMES)
 FEWEST_WORDS = 5
 """Words from which on a line is said to read as another language: fewer tell too little."""
 
+MOST_DOUBTED = 4
+"""Words of a line that are named as doubtful; the rest is counted."""
 SOURCE_SHARE = 0.6
 """How much of the context a source may take: French needs somewhat more tokens than English."""
 LONGEST_TOKEN = 16
@@ -134,6 +137,15 @@ def _together(
             texts.append(_as_a_part(piece, one.text))
     text = "".join(texts)
     notes = list(_doubts(translator.format.languages, line, text, pieces))
+    doubted = [
+        f"{word.text} ({word.right:.0%})"
+        for one in done
+        if one.hypotheses and not one.problem
+        for word in doubtful_words(translator, one.hypotheses[0])
+    ]
+    if doubted:
+        more = f" and {len(doubted) - MOST_DOUBTED} more" if len(doubted) > MOST_DOUBTED else ""
+        notes.append(f"may be wrong: {', '.join(doubted[:MOST_DOUBTED])}{more}")
     if left:
         more = f" (and {len(left) - 1} more parts)" if len(left) > 1 else ""
         notes.append(f"{left[0]}: it was left as it is{more}")

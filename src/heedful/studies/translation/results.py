@@ -215,6 +215,8 @@ class TranslationStudy(Study):
     machine: str
     elsewhere: str
     """How the third arm can be had, where it is not in the study."""
+    everyday: tuple[Example, ...] = ()
+    """Everyday sentences, as the best arm and the translator of the package have them."""
 
     @property
     def conclusions(self) -> tuple[Conclusion, ...]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.data.splits import one_word_away
+from heedful.files import SHIPPED
 from heedful.machine import examine
 from heedful.model import parameter_count
 from heedful.progress import Tell
@@ -45,6 +46,7 @@ from heedful.studies.translation.results import (
     ArmResult,
     BaselineResult,
     Comparison,
+    Example,
     TranslationStudy,
 )
 from heedful.studies.translation.scoring import (
@@ -54,6 +56,7 @@ from heedful.studies.translation.scoring import (
     extremes,
     paired_gain,
     scores,
+    sentence_chrf,
     slice_of,
     translate_baseline,
 )
@@ -65,6 +68,20 @@ GET_A_MODEL = (
     "heed model get smollm2; then give: heed study translation --model smollm2. Any folder with "
     "safetensors of the GPT-2, Llama or Qwen family will do too."
 )
+SUPPLIED = "fr-en"
+"""The translator that comes with the package."""
+EVERYDAY = (
+    ("Où est la gare ?", "Where is the station?"),
+    ("Je ne comprends pas ce que vous dites.", "I don't understand what you're saying."),
+    ("Il fait trop chaud pour travailler.", "It's too hot to work."),
+    ("Ma sœur habite à côté de l'école.", "My sister lives next to the school."),
+    ("As-tu déjà mangé ?", "Have you eaten yet?"),
+    ("Nous avons raté le dernier train.", "We missed the last train."),
+    ("Elle voudrait apprendre le piano.", "She would like to learn the piano."),
+    ("Ce livre est plus intéressant que l'autre.", "This book is more interesting than the other."),
+)
+"""Sentences that a visitor might type, with a translation of ours."""
+BEAM = 5
 CANDIDATES = 24
 """Sentences among which the one whose alignment is shown is chosen."""
 
@@ -170,6 +187,28 @@ def run_study(
         machine=f"{machine.cpu}, {machine.cores} cores",
         elsewhere="" if public is not None else GET_A_MODEL,
     )
+
+
+def with_everyday(study: TranslationStudy) -> TranslationStudy:
+    """Return a French to English study with everyday sentences, translated by its best arm too."""
+    if study.languages != ("fr", "en"):
+        return study
+    best = max((one for one in study.arms if one.arm == study.judged), key=lambda one: one.pairs)
+    translators = {SUPPLIED: SHIPPED[SUPPLIED], study.judged: Path(best.run)}
+    sources = [source for source, _ in EVERYDAY]
+    translated = {
+        name: Translator.open(path).texts(sources, beam=BEAM) for name, path in translators.items()
+    }
+    examples = tuple(
+        Example(
+            source=source,
+            references=(reference,),
+            translations={name: texts[place] for name, texts in translated.items()},
+            chrf=sentence_chrf(translated[SUPPLIED][place], (reference,)),
+        )
+        for place, (source, reference) in enumerate(EVERYDAY)
+    )
+    return replace(study, everyday=examples)
 
 
 def scores_key(entry: _Entry, results: Sequence[ArmResult]) -> tuple[int, float]:

@@ -65,6 +65,8 @@ class TranslationFormat(Settings):
     normalise: Literal["nfc", "keyboard", "none"] = "nfc"
     """How a source is written before it is read: in NFC; as the phrasebook writes French; or
     left as it is. In any case it becomes one line, without white space at its ends."""
+    right_words: tuple[tuple[float, float], ...] = ()
+    """Points of log p of a word and the share of such words that were right (`word_confidence`)."""
 
     def written(self, text: str) -> str:
         """Return a source as the model was taught to read it."""
