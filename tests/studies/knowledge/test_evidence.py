@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import sys
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "faults"))
+
+from f20_evidence import SUPPORTING as SAID
+from f20_evidence import scored
 
 from heedful.data.synthetic.biographies import PLACES
 from heedful.studies.knowledge.corpus import embedded
@@ -86,3 +93,39 @@ def test_a_line_without_the_relation_is_shown_and_is_no_support() -> None:
     index = DocumentIndex(["Ann Lee died in Paris."])
     assert index.line("Ann Lee", "Paris") == ("Ann Lee died in Paris.", False)
     assert index.line("Bob Ray", "Paris") == (None, False)
+
+
+@pytest.mark.parametrize("half", SAID)
+def test_no_trap_of_another_300_lines_is_taken_for_evidence(half: str) -> None:
+    found, wrong = scored(half, seed=21)
+    assert found["traps_taken"] == 0, wrong
+    assert found["recall"] > 0.95
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Ann Lee. Ann Lee, (born 1973 in Rome) is an American guitarist.",
+        "Ann Lee. Sir Ann Mary Lee, MNZM (born 29 August 1975 in Rome, Italy) is a cyclist.",
+        "Ann Lee. Ann Lee (1789 -- 27 May 1876), English scholar of Greek, was born in Rome.",
+        "Ann Lee. Ann Lee, graphic designer and director, was born in Rome, Italy on 13 May 1966.",
+        "Ann Lee. Ann was born on 25 March 1948 in Rome.",
+        "Ann Lee. Ann Lee, also known as Acidus, is an American hacker, born in Rome.",
+    ],
+)
+def test_ways_in_which_encyclopaedias_say_it(line: str) -> None:
+    assert says_born(line, "Ann Lee", "Rome")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Ann Lee. Lee's father, also named Jonathan, was born in Rome, and was a pioneer.",
+        "Ann Lee. Internet rumours claim she was born in Rome, but Lee says that this is false.",
+        "Ann Lee. Lee met a man; he was born in Rome.",
+        "Ann Lee. Ann Lee is the wife of a man born in Rome.",
+        "Ann Lee. Lee was born in Ostia, near Rome.",
+    ],
+)
+def test_ways_in_which_they_say_something_else(line: str) -> None:
+    assert not says_born(line, "Ann Lee", "Rome")

@@ -7,8 +7,9 @@ answer.
 A line supports an answer when it names the person, the relation and the place, all as whole words
 and none as a part of a longer name. The relation is read by hand-written rules: a word for birth,
 of which the person is the subject, and between it and the place nothing but dates, prepositions and
-other names of places. "Born in Rome, died in Paris" supports Rome alone. Where the rules do not
-understand a line they say no: an answer without evidence is shown as one.
+other names of places. "Born in Rome, died in Paris" supports Rome alone; a father, a child or a
+character who was born there does not, nor a denial, a condition or a question. Where the rules do
+not understand a line they say no: an answer without evidence is shown as one.
 """
 
 from __future__ import annotations
@@ -41,7 +42,12 @@ _AFTER = re.compile(
     rf"\s*(?:is where|that) {_SUBJECT} was born|\s*is the (?:native city|birthplace) of {_PERSON}"
 )
 """How a sentence goes on that begins with the place."""
-_LONGER_NAME = re.compile(rf"(?<!\w)(?!(?:{'|'.join(MONTHS)}|Born|In)\b){_CAPITAL}[\w'’-]* $")
+_OPENERS = (
+    "Born|In|On|At|The|And|But|For|If|As|Was|Is|Had|Has|Although|Though|While|When|Where|Since"
+    "|After|Before|Because|That|Unlike|Like"
+)
+"""Words that begin a sentence with a capital letter, and belong to no name."""
+_LONGER_NAME = re.compile(rf"(?<!\w)(?!(?:{'|'.join(MONTHS)}|{_OPENERS})\b){_CAPITAL}[\w'’-]* $")
 """A capitalised word just before a place makes it a part of a longer name: no York in New York."""
 _WORD = rf"{_CAPITAL}[\w'’-]*"
 _NAMES = re.compile(
@@ -49,6 +55,47 @@ _NAMES = re.compile(
     rf"\b)*(?: {_WORD})+"
 )
 """The person, or what looks like the name of another."""
+_SENTENCE_END = re.compile(
+    r"(?<!\b[A-Z])(?<!\bSt)(?<!\bMt)(?<!\bFt)(?<!\bb)(?<!\bc)(?<!\bca)[.!?]\s+"
+)
+"""Where a sentence ends: not after an initial or a shortened word."""
+_DOUBT = re.compile(
+    r"\b(?:not|never|nor|[Ii]f|[Ww]hether|[Uu]nless|den(?:y|ies|ied|ying)|doubt\w*|false\w*|untrue"
+    r"|wrong\w*|[Cc]laim\w*|rumou?r\w*|legend|myth|wish\w*|would)\b|n't\b|^Had\b"
+)
+"""What takes a statement back, or makes it a condition."""
+_SOMEBODY = (
+    r"(?:man|woman|men|women|boy|girl|child|children|baby|person|people|somebody|someone|anybody"
+    r"|father|mother|parents?|brother|sister|sibling|twin|son|daughter|wife|husband|widow|friend"
+    r"|cousin|uncle|aunt|nephew|niece|grand\w+|character|hero|heroine"
+    r"|colleague|lover|ancestors?)s?"
+)
+"""Somebody else who may have been born there."""
+_NO_SUBJECT = re.compile(
+    r"\b(?:of|with|by|for|from|like|than|to|about|against|under|and|or|Like|Unlike|[Ww]hose)\s+$"
+)
+"""Before a name that is not the subject."""
+_ASIDE = rf"\((?:(?!\b(?:was|were|whose|{_SOMEBODY})\b)[^()])*(?:\)|$)"
+"""A parenthesis that brings in nobody else, closed or still open."""
+_LINK = re.compile(
+    rf"(?:{_ASIDE}|[\s,;:\"'()–-]|\d[\d./-]*(?:st|nd|rd|th)?"
+    r"|\b(?:was|were|is|are|who|be|been|being|had|has|also|only|first|originally|probably|apparently"
+    rf"|reportedly|better|known|as|née|nee|in|on)\b|{_CAPITAL}[\w'’.-]*)*"
+)
+"""What may stand between the subject and the word for birth."""
+_ELSE = rf"(?!(?:[^;]*\W)?(?:{_SOMEBODY}|whose)\s*,?\s*(?:who\s+)?(?:(?:is|was|were|are)\s+)?$)"
+_DESCRIBED = re.compile(
+    rf"(?:{_ASIDE}|[\s,;])*(?:(?:(?:who\s+)?(?:is|was|were|are)\s+)?(?:a|an|the|one)\s{_ELSE}[^;]*"
+    rf"|(?<=, ){_ELSE}[^;]*,\s*(?:(?:is|was|were|are)\s+)?)"
+)
+"""Or a description: "Ann Lee is a singer born in Rome"; not "the wife of a man born in Rome"."""
+_SECOND_VERB = re.compile(r"[^.;]*\b(?:and|but)\s+(?:was|were|is)\s+(?:also\s+)?")
+"""Or another verb of the same subject: "Ann Lee sings and was born in Rome"."""
+_BESIDE = re.compile(
+    r"\b(?:near|outside|suburbs? of|outskirts of|(?:north|south|east|west|miles|km) (?:of|from))"
+    r"\s+(?:the\s+)?$"
+)
+"""Before a place that is close to the one where somebody was born."""
 
 
 class DocumentIndex:
@@ -126,31 +173,36 @@ def says_born(document: str, name: str, place: str) -> bool:
     if all(_LONGER_NAME.search(document[: one.start()]) for one in named):
         return False  # only a longer name has it: George Bruce in George Bruce Malleson
     text = _with_person(document, name)
-    found = _whole_name(place).finditer(text)
+    around = ((text[: one.start()], text[one.end() :]) for one in _whole_name(place).finditer(text))
     return _PERSON in text and any(
-        _told_before(text[: one.start()], text[one.end() :])
-        or _told_after(text[: one.start()], text[one.end() :])
-        for one in found
-        if not _LONGER_NAME.search(text[: one.start()])
+        _told_before(before, after) or _told_after(before, after)
+        for before, after in around
+        if not _LONGER_NAME.search(before) and not _is_doubtful(before, after)
     )
 
 
 def _with_person(document: str, name: str) -> str:
-    """Write the person, by the full name or the last word of it, as one sign."""
+    """Write the person as one sign: the full name, its last word, its first as a subject."""
     text = _whole(name).sub(_PERSON, document)
-    return _whole(name.split()[-1]).sub(_PERSON, text)
+    text = _whole(name.split()[-1]).sub(_PERSON, text)
+    first = rf"(^|[.!?] ){re.escape(name.split()[0])}(?=,? (?:\(|was |is |who ))"
+    return re.sub(first, rf"\1{_PERSON}", text)
 
 
 def _told_before(before: str, after: str) -> bool:
     """Say whether a word for birth leads to the place, and is about the person."""
+    if _BESIDE.search(before):
+        return False
     for cue in re.finditer(_BORN, before):
         if not re.fullmatch(_BETWEEN, before[cue.end() :]):
             continue
         ahead = before[: cue.start()]
-        if cue[0].startswith("B") and re.search(r"(?:^|[.!?]\s+)$", ahead):
-            # "Born in Rome, Lee became": the subject is the first that comes after the place.
-            return re.match(rf"{_BETWEEN}(?<=, ){_SUBJECT}(?!\w)", after) is not None
-        if _PERSON in cue[0] or _last_named(ahead) == _PERSON:
+        if cue[0].startswith("Born") and not re.search(r"[(),]\s*$", ahead):
+            if re.search(r"(?:^|[.!?]\s+)$", ahead):
+                # "Born in Rome, Lee became": the subject is the first that comes after the place.
+                return re.match(rf"{_BETWEEN}(?<=, ){_SUBJECT}(?!\w)", after) is not None
+            continue  # "wrote Born in Paris": a title
+        if _PERSON in cue[0] or _is_about_person(ahead):
             return True
     # "Ann Lee (3 May 1950 Rome - 1 June 2000 Paris)": a span of life, up to its dash.
     span = re.search(rf"{_PERSON} \((?P<dates>[^()]*)$", before)
@@ -158,6 +210,37 @@ def _told_before(before: str, after: str) -> bool:
         re.match(r"(?:b\. |born )?\W*(?:\d|" + "|".join(MONTHS) + r")", span["dates"])
         and re.fullmatch(_BETWEEN, span["dates"].removeprefix("b. ").removeprefix("born "))
     )
+
+
+def _is_about_person(ahead: str) -> bool:
+    """Say whether the person is the subject of the word for birth that follows."""
+    if _last_named(ahead) != _PERSON:
+        return False
+    sentence = _last_sentence(ahead)
+    subjects = list(re.finditer(rf"{_PERSON}|\b(?:[Hh]e|[Ss]he|[Tt]hey)\b", sentence))
+    if not subjects:
+        return False
+    last = subjects[-1]
+    earlier, link = sentence[: last.start()], sentence[last.end() :]
+    if link.startswith(("'s", "’s")) or _NO_SUBJECT.search(earlier):
+        return False
+    if last[0] != _PERSON and re.search(
+        rf"\b(?:an?|his|her|their) (?:\w+ )?{_SOMEBODY}\b", earlier
+    ):
+        return False  # "Ann Lee met a man; he was born in Rome"
+    return any(form.fullmatch(link) for form in (_LINK, _DESCRIBED, _SECOND_VERB))
+
+
+def _last_sentence(text: str) -> str:
+    """Return what follows the last end of a sentence."""
+    return _SENTENCE_END.split(text)[-1]
+
+
+def _is_doubtful(before: str, after: str) -> bool:
+    """Say whether the sentence around a place denies, supposes or asks."""
+    end = _SENTENCE_END.search(f"{after} ")
+    asked = end is not None and end[0].startswith("?")
+    return asked or _DOUBT.search(_last_sentence(before)) is not None
 
 
 def _told_after(before: str, after: str) -> bool:
