@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from heedful.attention import AttentionResult, Design, HeadsDesign, NoiseStudy
     from heedful.model import Pretrained
     from heedful.records import Record
-    from heedful.studies.knowledge.findings import AskReply
+    from heedful.studies.knowledge.findings import AskReply, ModelReply
     from heedful.training import FinishedRun
 
 __all__ = [
@@ -174,10 +174,18 @@ def translate(model: Path | str, *texts: str, beam: int = 1) -> list[str]:
     return [one.text for one in Translator.open(model).translate(texts, beam=beam)]
 
 
-def ask(model: Path | str, *questions: str) -> list[AskReply]:
-    """Ask the model of a knowledge study; each reply has an answer or says that it has none."""
-    from heedful.studies.knowledge.asker import Asker
+def ask(model: Path | str, *questions: str) -> list[AskReply] | list[ModelReply]:
+    """Ask the model of a knowledge study, or any other; a reply has an answer or says it has none.
 
+    Models that others have trained are named as for `load`: `smollm2`, a folder, a file.
+    """
+    from heedful.studies.knowledge.asker import Asker, can_be_opened_as_model
+
+    if can_be_opened_as_model(Path(model)):
+        from heedful.studies.knowledge.pretrained import PretrainedAsker
+
+        asker = PretrainedAsker(model)
+        return list(asker.ask(questions, asker.calibration()).replies)
     return Asker(Path(model)).ask(questions)
 
 

@@ -6,7 +6,9 @@ A population of questions has a known error at every confidence, so the true err
 threshold is known. Each calibration draws held-out questions from it, chooses a threshold and
 makes a promise, exactly as the study does; the promise is broken where the true error above the
 threshold is higher. Several populations, from honest confidences to boasts, and three wanted error
-rates. Prints a table, then one line of JSON; exit code 1 where a promise is broken too often.
+rates. The promise about models that others have trained, whose thresholds are tested in a fixed
+order, is tried on the same populations: it is broken where it is made and the true error is higher
+than wanted. Prints a table, then one line of JSON; exit code 1 where a promise is broken too often.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 
 from heedful.stats import clopper_pearson_upper, wilson
-from heedful.studies.knowledge.confidence import choose_threshold, risk_coverage
+from heedful.studies.knowledge.confidence import choose_threshold, promise, risk_coverage
 
 Errors = Callable[[np.ndarray], np.ndarray]
 POPULATIONS: dict[str, Errors] = {
@@ -36,6 +38,8 @@ POPULATIONS: dict[str, Errors] = {
 WANTED = (0.05, 0.1, 0.2)
 HELD_OUT = 150
 """Questions of a calibration: as many as the embedded study may hold out, about."""
+CALIBRATING = 306
+"""Questions that calibrate a model of others: half of the 600."""
 GRID = np.linspace(0, 1, 20_001)
 """Confidences are uniform: the true error above a threshold is a mean over this grid."""
 
@@ -64,6 +68,21 @@ def broken(errors: Errors, wanted: float, count: int, *, halves: bool, seed: int
     return found
 
 
+def broken_in_order(errors: Errors, wanted: float, count: int, *, seed: int = 1) -> tuple[int, int]:
+    """Return how many of so many calibrations break their promise, and how many make none."""
+    draw = np.random.default_rng(seed)
+    choosing = np.arange(CALIBRATING) % 3 == 0
+    found = refused = 0
+    for _ in range(count):
+        confidence = draw.random(CALIBRATING)
+        right = draw.random(CALIBRATING) >= errors(confidence)
+        halves = ((confidence[part], right[part]) for part in (choosing, ~choosing))
+        threshold = promise(*halves, wanted).threshold
+        refused += threshold is None
+        found += threshold is not None and true_error(errors, threshold) > wanted
+    return found, refused
+
+
 def main() -> int:
     """Simulate all populations at all error rates."""
     parser = argparse.ArgumentParser(
@@ -76,14 +95,19 @@ def main() -> int:
         for wanted in WANTED:
             now, before = (broken(errors, wanted, count, halves=halves) for halves in (True, False))
             low, high = wilson(now, count)
-            bad += low > 0.05  # more than 5 %, beyond chance
+            ordered, refused = broken_in_order(errors, wanted, count)
+            ends = wilson(ordered, count)
+            bad += (low > 0.05) + (ends[0] > 0.05)  # more than 5 %, beyond chance
             rows.append(
                 {"population": name, "wanted": wanted, "broken": now / count, "low": low,
-                 "high": high, "before": before / count}
+                 "high": high, "before": before / count, "in_order": ordered / count,
+                 "in_order_low": ends[0], "in_order_high": ends[1], "refused": refused / count}
             )  # fmt: skip
             print(
                 f"{name:22} wanted {wanted:4.0%}  broken {now / count:6.2%} ({low:.2%} to "
-                f"{high:.2%})  on the answers that chose {before / count:6.2%}"
+                f"{high:.2%})  on the answers that chose {before / count:6.2%}  in a fixed order "
+                f"{ordered / count:6.2%} ({ends[0]:.2%} to {ends[1]:.2%}), "
+                f"refused {refused / count:.0%}"
             )
     print(json.dumps({"calibrations": count, "rows": rows}))
     return 1 if bad else 0

@@ -229,6 +229,8 @@ VIEWS = {
     "AttributionStudy": "translation:attribution_blocks",
     "KnowledgeStudy": "knowledge:knowledge_blocks",
     "AskReplies": "knowledge:ask_blocks",
+    "ModelReplies": "knowledge:model_replies_blocks",
+    "ModelCalibration": "knowledge:model_calibration_blocks",
     "HeadsStudy": "heads:heads_blocks",
     "ModelInfo": "models:info_blocks",
     "Verification": "models:verification_blocks",

@@ -10,13 +10,20 @@ from matplotlib.figure import Figure
 
 from heedful.studies.conclusions import sentences
 from heedful.studies.knowledge.findings import (
+    KNOWN,
+    UNKNOWN,
     AskReplies,
     AskReply,
     Calibration,
     GroupEffect,
     KnowledgeStudy,
+    ModelCalibration,
+    ModelReplies,
+    ModelReply,
     NameStudy,
+    Promise,
     RiskCoverage,
+    SignalSeparation,
     StoragePoint,
 )
 from heedful.views.blocks import Block, Bullets, Command, Group, Section, Table, Text, group, table
@@ -203,6 +210,113 @@ def _reasons(reply: AskReply) -> Iterator[Block]:
         for measure, near in reply.nearest.items():
             how = NEARNESS[measure].format(score=near.score)
             yield Text(f"    {near.name}, {near.place} ({how})")
+
+
+def model_replies_blocks(record: ModelReplies) -> Iterator[Block]:
+    """Yield what `heed ask` prints for a model that others have trained."""
+    for place, reply in enumerate(record.replies):
+        if len(record.replies) > 1:
+            yield Text(f"{'' if place == 0 else chr(10)}{reply.question}", tone="strong")
+        tone = "good" if reply.label == KNOWN else "soft" if reply.label == UNKNOWN else "unsure"
+        yield Text(_model_said(reply), tone=tone)
+        yield Text(
+            f"  probability {percent(reply.probability)}; {percent(reply.agreement)} of the other "
+            f"wordings get the same answer{_other_answers(reply)}",
+            tone="soft",
+        )
+    if record.known is None or record.unsure is None:
+        yield Text(
+            "\nThis model was not calibrated, so that nothing is promised of its answers: "
+            f"heed ask {record.model} --calibrate",
+            tone="soft",
+        )
+        return
+    yield Text(f"\n{_promised('known', record.known)}", tone="soft")
+    yield Text(_promised("known or unsure", record.unsure), tone="soft")
+    yield Text(_population(record.population), tone="soft")
+
+
+def _model_said(reply: ModelReply) -> str:
+    if reply.confidence is None:
+        return f"{reply.would_say}  (not calibrated)"
+    sure = f"confidence {percent(reply.confidence)}"
+    if reply.answer is None:
+        return f"I don't know.  ({sure} for {reply.would_say!r})"
+    return f"{reply.answer}  ({reply.label}, {sure})"
+
+
+def _other_answers(reply: ModelReply) -> str:
+    others = [one for one in dict.fromkeys(reply.wordings) if one and one != reply.would_say]
+    return f"; also said: {', '.join(others)}" if others else ""
+
+
+def _promised(label: str, made: Promise) -> str:
+    """Say what a promise says, or why there is none."""
+    found = f"{made.wrong} of {made.answered} were wrong on {made.testing} questions that tested it"
+    if made.threshold is not None:
+        return (
+            f"Promised of answers called {label}: at most {percent(made.error)} are wrong, at "
+            f"{percent(made.confidence)} confidence ({found})."
+        )
+    way_out = (
+        "no number of questions would change that"
+        if made.needed is None
+        else f"about {made.needed:,} calibration questions would do, if these shares stayed"
+    )
+    return (
+        f"No promise that at most {percent(made.error)} of the answers called {label} are wrong: "
+        f"at the surest threshold {found}; {way_out}."
+    )
+
+
+def _population(shares: dict[str, float]) -> str:
+    parts = ", ".join(f"{percent(share)} {level}" for level, share in shares.items())
+    return (
+        f"This holds for questions like those of the calibration, short questions about facts: "
+        f"{parts}. Where the mixture is another, so is the error."
+    )
+
+
+def model_calibration_blocks(record: ModelCalibration) -> Iterator[Block]:
+    """Yield what `heed ask --calibrate` prints."""
+    grid = table(
+        f"{record.model} on the test questions", "", "asked", "right if it must answer",
+        "called known", "of these wrong", "unsure", "of these wrong",
+    )  # fmt: skip
+    for one in record.levels:
+        grid.row(
+            one.level, f"{one.questions}", f"{one.right}", f"{one.known}", f"{one.known_wrong}",
+            f"{one.unsure}", f"{one.unsure_wrong}",
+        )  # fmt: skip
+    yield grid
+    yield Text(_promised("known", record.known))
+    known = sum(one.known for one in record.levels)
+    if known:
+        wrong = sum(one.known_wrong for one in record.levels)
+        yield Text(
+            f"Observed on the test: {wrong} of {known} wrong, {percent(wrong / known)} "
+            f"({_interval(record.known_low, record.known_high)})."
+        )
+    yield Text(_promised("known or unsure", record.unsure))
+    yield Text(_population(record.population))
+    yield _signals(record)
+    drift = table("other mixtures of questions", "do not exist", "called known", "of these wrong")
+    for mixture in record.drift:
+        drift.row(percent(mixture.invented), percent(mixture.answered), percent(mixture.error))
+    yield drift
+
+
+def _signals(record: ModelCalibration) -> Table:
+    """Return how well each signal tells answers apart."""
+    grid = table("AUROC on the test questions", "signal", "right or wrong", "right or invented")
+
+    def shown(one: SignalSeparation) -> str:
+        return f"{one.auroc:.2f} ({one.low:.2f} – {one.high:.2f})"
+
+    invented = {one.signal: shown(one) for one in record.real_or_invented}
+    for one in record.right_or_wrong:
+        grid.row(one.signal, shown(one), invented.get(one.signal, "–"))
+    return grid
 
 
 def knowledge_section(

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from heedful.errors import ConfigError, InputError
 from heedful.files import write_atomic, write_json
+from heedful.model.weights.published import PUBLISHED
 from heedful.settings import Settings
 from heedful.studies.knowledge.answers import Answerer, sequence_probability
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus, name_in
@@ -143,6 +144,14 @@ class Asker:
                 hint='ask as it was trained: "Where was NAME born?"',
             )
         return Asked(question=question, name=name_in(question) or "", answer="", seen=False)
+
+
+def can_be_opened_as_model(path: Path) -> bool:
+    """Say whether this is a model that others have trained, and not a folder of our study."""
+    if (path / ASK).is_file() or (path / RECORD).is_file():
+        return False
+    named = not path.exists() and str(path) in PUBLISHED
+    return named or path.is_file() or (path / "config.json").is_file()
 
 
 def _run_of(path: Path) -> Path:

@@ -20,10 +20,20 @@ threshold rule out every error p with P(at most k wrong of n | p) < 5 %, the bou
 Pearson. The promise then fails in at most 5 % of all calibrations, whatever the model is like; made
 from the answers that chose the threshold it failed in up to 9 %. It is about questions like those
 held out.
+
+`promise` turns this round, for a model that others have trained: the error is given, and the lowest
+threshold is wanted that keeps to it. Thresholds are tested in a fixed order, downwards (learn then
+test): each by the exact binomial test of "the error above it exceeds α" at level δ, and the first
+one that is not rejected ends the search. Where the order was fixed before, the first threshold in
+it that exceeds α is accepted with probability δ at most, and whatever lies behind it is reached
+only through it: so the promise is broken in at most δ of all calibrations, with no correction for
+the number of thresholds. The order comes from questions of their own: it begins where these give
+the strongest evidence, since the few surest answers of all could never pass alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -31,18 +41,26 @@ import torch
 from jaxtyping import Bool, Float, Float64
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
-from scipy.stats import rankdata
+from scipy.stats import binom, rankdata
 
 from heedful.errors import InputError
 from heedful.stats import clopper_pearson_upper, percentile_interval, wilson
 from heedful.studies.knowledge.answers import Reply, sequence_probability
-from heedful.studies.knowledge.findings import Bin, Calibration, RiskCoverage, SignalSeparation
+from heedful.studies.knowledge.findings import (
+    Bin,
+    Calibration,
+    Promise,
+    RiskCoverage,
+    SignalSeparation,
+)
 
 BINS = 10
 COOLEST, HOTTEST = 0.2, 20.0
 """Temperatures that are searched."""
 NEVER = 1.0 + 1e-9
 """A threshold that no confidence reaches."""
+MOST_QUESTIONS = 1_000_000
+"""Nobody will write more: a promise that needs them cannot be had."""
 DRAWS = 1_000
 RIDGE = 1e-2
 """Keeps the weights of a regression finite where a signal separates perfectly."""
@@ -297,3 +315,77 @@ def risk_coverage(
 def _error(confidence: Scores, right: Outcomes, threshold: float) -> float | None:
     answered = confidence >= threshold
     return float((~right[answered]).mean()) if answered.any() else None
+
+
+def promise(
+    choosing: Judged, testing: Judged, error: float, *, confidence: float = 0.95
+) -> Promise:
+    """Return the lowest threshold above which at most so many answers are wrong, or a refusal.
+
+    `choosing` and `testing` are scores, from 0 to 1, and outcomes of different questions.
+
+    >>> sure = (np.linspace(1, 0, 100), np.arange(100) < 60)
+    >>> made = promise(sure, sure, 0.1)
+    >>> made.wrong, made.answered, made.threshold is not None
+    (2, 62, True)
+    >>> promise(sure, (sure[0][:5], sure[1][:5]), 0.1).threshold is None
+    True
+    """
+    for name, share in (("error", error), ("confidence", confidence)):
+        if not 0.0 < share < 1.0:
+            raise InputError(name, f"is {share}", expected="a share between 0 and 1")
+    level = 1 - confidence
+    thresholds = _order(choosing, len(testing[1]), error)
+    answered, wrong = _counted(testing, thresholds)
+    failed = np.flatnonzero(binom.cdf(wrong, answered, error) > level)
+    passed = int(failed[0]) if len(failed) else len(thresholds)
+    shown = max(passed - 1, 0)
+    return Promise(
+        error=error,
+        confidence=confidence,
+        threshold=float(thresholds[shown]) if passed else None,
+        choosing=len(choosing[1]),
+        testing=len(testing[1]),
+        tested=min(passed + 1, len(thresholds)),
+        answered=int(answered[shown]),
+        wrong=int(wrong[shown]),
+        needed=None if passed else _needed(choosing, testing, thresholds[0], error, level),
+    )
+
+
+def _order(choosing: Judged, testing: int, error: float) -> Scores:
+    """Return thresholds downwards, from the one that is likeliest to pass the test."""
+    thresholds = np.unique(np.append(choosing[0], 0.0))[::-1]
+    scale = testing / max(len(choosing[0]), 1)
+    answered, wrong = _counted(choosing, thresholds)
+    # One more wrong answer than was seen: the luckiest of many thresholds looks better than it is.
+    evidence = binom.cdf(np.round((wrong + 1) * scale), np.round(answered * scale), error)
+    return thresholds[int(np.flatnonzero(evidence == evidence.min())[-1]) :]
+
+
+def _counted(judged: Judged, thresholds: Scores) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many answers reach each threshold, and how many of these are wrong."""
+    reached = judged[0] >= thresholds[:, None]
+    return reached.sum(axis=1), (reached & ~judged[1]).sum(axis=1)
+
+
+def _needed(
+    choosing: Judged, testing: Judged, threshold: float, error: float, level: float
+) -> int | None:
+    """Return how many questions would do, if coverage and error stayed what they are."""
+    everything = len(choosing[1]) + len(testing[1])
+    counts = [_counted(some, np.array([threshold])) for some in (choosing, testing)]
+    answered, wrong = (
+        sum(int(count[0]) for count in column) for column in zip(*counts, strict=True)
+    )
+    observed = wrong / answered if answered else 0.0
+    if observed >= error:
+        return None
+    coverage = answered / everything if answered else 1.0
+    tested = len(testing[1]) / everything if len(testing[1]) else 0.5
+    count = math.ceil(math.log(level) / math.log1p(-error))  # with no wrong answer at all
+    while binom.cdf(math.ceil(observed * count), count, error) > level:
+        count += max(1, count // 50)
+        if count > MOST_QUESTIONS:
+            return None
+    return math.ceil(count / (coverage * tested))

@@ -205,6 +205,31 @@ class RiskCoverage(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Promise(Record):
+    """What calibration questions allow to be said of the answers above a threshold."""
+
+    error: float
+    """At most this share of these answers is wrong, of questions like those of the calibration."""
+    confidence: float
+    """In at least this share of all calibrations that make the promise, or refuse it."""
+    threshold: float | None
+    """Scores from here on are answered; None where the promise is refused."""
+    choosing: int
+    """Questions that chose the order of the tests, and nothing else."""
+    testing: int
+    """Questions that the thresholds were tested on."""
+    tested: int
+    """Thresholds that were tested, the last one not passed unless there were no more."""
+    answered: int
+    """Testing questions answered at the threshold; where it is refused, at the first tested."""
+    wrong: int
+    """Wrong answers among these."""
+    needed: int | None
+    """Where it is refused: questions that would do if the share of wrong answers stayed what it
+    is; None where no number would."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Neighbour(Record):
     """A seen name, and how near it is to another."""
 
@@ -589,3 +614,123 @@ class AskReplies(Record):
     """Where the model lies."""
     replies: tuple[AskReply, ...]
     """In the order of the questions."""
+
+
+KNOWN, UNSURE, UNKNOWN = "known", "unsure", "I don't know"
+"""What an answer of a model that others have trained is called."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ModelReply(Record):
+    """What a model that others have trained says to one question."""
+
+    question: str
+    """As it was asked."""
+    answer: str | None
+    """The answer; None is "I don't know"."""
+    would_say: str
+    """What the model says in any case."""
+    label: str
+    """`known`, `unsure` or `I don't know`."""
+    confidence: float | None
+    """All signals joined; None where the model was not calibrated."""
+    probability: float
+    """The model's own, of the whole answer to the first wording."""
+    agreement: float
+    """Share of the other wordings that get the same answer."""
+    wordings: tuple[str, ...]
+    """The answer to each wording, the first one first."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ModelReplies(Record):
+    """What `heed ask` gives for a model that others have trained."""
+
+    model: str
+    """As it was named."""
+    replies: tuple[ModelReply, ...]
+    """In the order of the questions."""
+    known: Promise | None
+    """What is promised of answers called known; None where the model was not calibrated."""
+    unsure: Promise | None
+    """The same of all that are answered, those called unsure included."""
+    population: dict[str, float]
+    """The questions that the promise is about: the share of each level of the calibration."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LevelResult(Record):
+    """How a model did on the test questions of one level."""
+
+    level: str
+    """How well known they are, in words."""
+    questions: int
+    """How many were asked."""
+    right: int
+    """Answered right, if it had to answer; always 0 for what does not exist."""
+    known: int
+    """Called known."""
+    known_wrong: int
+    """Of these, wrong."""
+    unsure: int
+    """Called unsure."""
+    unsure_wrong: int
+    """Of these, wrong."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Drift(Record):
+    """What becomes of the error when the mixture of questions changes."""
+
+    invented: float
+    """Share of questions about things that do not exist."""
+    error: float | None
+    """Share of wrong answers among those called known, test answers weighted; None: no answers."""
+    answered: float
+    """Share of the questions that get an answer called known."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TestAnswer(Record):
+    """The answer to one test question."""
+
+    __test__ = False
+    question: str
+    level: str
+    answer: str
+    right: bool
+    label: str
+    confidence: float
+    signals: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ModelCalibration(Record):
+    """A model that others have trained, calibrated on half of our questions, and tested."""
+
+    model: str
+    """As it was named."""
+    sha256: str
+    """Of its files."""
+    population: dict[str, float]
+    """Share of each level among the calibration questions."""
+    known: Promise
+    """For the answers called known."""
+    unsure: Promise
+    """For everything that is answered."""
+    levels: tuple[LevelResult, ...]
+    """The test, by how well known things are."""
+    known_low: float
+    """Lower end of the interval of the test error among answers called known."""
+    known_high: float
+    """Upper end."""
+    right_or_wrong: tuple[SignalSeparation, ...]
+    """How well each signal tells right from wrong answers on the test."""
+    real_or_invented: tuple[SignalSeparation, ...]
+    """The same for right answers against answers about things that do not exist."""
+    drift: tuple[Drift, ...]
+    """The error for other mixtures."""
+    answers: tuple[TestAnswer, ...]
+    """Every test answer."""
+    seconds: float
+    """It took so long."""
