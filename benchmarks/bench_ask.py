@@ -3,6 +3,7 @@
     python benchmarks/bench_ask.py                        SmolLM2, after: heed model get smollm2
     python benchmarks/bench_ask.py --model my-model.gguf --store other.json
     python benchmarks/bench_ask.py --ship                 the package then brings this calibration
+    python benchmarks/bench_ask.py --study study-knowledge   with what `heed study knowledge` found
 
 Asks the 600 questions of `studies/knowledge/questions.tsv` in five wordings each: half of them
 calibrate, half are the test. Prints the tables of `heed ask --calibrate`, then stores the record
@@ -23,7 +24,7 @@ from surroundings import surroundings
 from heedful.files import write_json
 from heedful.progress import meter
 from heedful.studies.knowledge import pretrained
-from heedful.studies.knowledge.findings import ModelCalibration
+from heedful.studies.knowledge.findings import RECORD, ModelCalibration
 from heedful.studies.knowledge.questions import LEVELS
 from heedful.views.knowledge import model_calibration_blocks
 from heedful.views.terminal import print_blocks
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--store", type=Path, default=RESULTS / "ask.json")
     parser.add_argument("--ship", action="store_true", help="put the calibration into the package")
+    parser.add_argument("--study", type=Path, help="folder of a study with models of our own")
     chosen = parser.parse_args()
     asker = pretrained.PretrainedAsker(chosen.model)
     with meter("asking 600 questions") as step:
@@ -54,9 +56,31 @@ def main() -> None:
         **record.to_dict(),
         "promises": [calibrated.promise(error).to_dict() for error in ERRORS],
         "told": told(record),
+        "embedded": embedded(chosen.study) if chosen.study else None,
         "machine": surroundings("torch"),
     }
     write_json(chosen.store, stored)
+
+
+def embedded(folder: Path) -> dict[str, Any]:
+    """Return what a study of people who do not exist says about the same questions."""
+    study = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    risk = {name: value for name, value in study["risk_coverage"].items()
+            if name not in ("coverage", "risk")}  # fmt: skip
+    arms = [{name: value for name, value in arm.items() if name != "curve"}
+            for arm in study["arms"]]  # fmt: skip
+    kept = (
+        "questions",
+        "documents",
+        "seed",
+        "labels",
+        "confusion",
+        "auroc",
+        "ece",
+        "names",
+        "minutes",
+    )
+    return {"arms": arms, "risk_coverage": risk} | {name: study[name] for name in kept}
 
 
 def told(record: ModelCalibration) -> dict[str, Any]:

@@ -81,9 +81,7 @@ VERBS = (
     Subcommand("study", "study:app", "Run a study, with a record and a report."),
     Subcommand("translate", "translate:translate", "Translate texts, files or standard input."),
     Subcommand("export", "model:export", "Write a trained model for other programs."),
-    Subcommand(
-        "ask", "ask:ask", 'Ask the model of a knowledge study: an answer, or "I don\'t know".'
-    ),
+    Subcommand("ask", "ask:ask", 'Ask a model: an answer with its confidence, or "I don\'t know".'),
     Subcommand(
         "doctor", "serve:doctor", "Show versions, threads, CPU features and optional parts."
     ),
