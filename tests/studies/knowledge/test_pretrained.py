@@ -62,6 +62,18 @@ def test_an_answer_has_the_probability_that_the_decoder_gives_it(asker: Pretrain
     assert heard.signals["weakest"] == pytest.approx(math.exp(weakest), rel=1e-3)
 
 
+def test_familiarity_is_the_mean_surprise_of_the_question(asker: PretrainedAsker) -> None:
+    question = "Who wrote Hamlet?"
+    (heard,) = asker.hear([question])
+    row = asker.tokenizer.encode_opened(pretrained._before(0) + question)
+    asked = len(asker.tokenizer.encode(" " + question))  # a byte is a token; one is the space
+    with torch.no_grad():
+        logs = asker.checkpoint.decoder()(torch.tensor([row]))[0].log_softmax(-1)
+    places = range(len(row) - asked, len(row))
+    mean = sum(float(logs[place - 1, row[place]]) for place in places) / asked
+    assert heard.signals["familiarity"] == pytest.approx(math.exp(mean), rel=1e-3)
+
+
 def test_questions_asked_together_get_the_answers_they_get_alone(asker: PretrainedAsker) -> None:
     questions = ["Who?", "What is the capital of Burkina Faso?", "Which river flows through Bern?"]
     together = asker.hear(questions)
@@ -78,7 +90,8 @@ def test_no_example_is_one_of_the_questions() -> None:
 
 def test_agreement_is_about_what_is_said_and_not_how() -> None:
     heard = pretrained._heard(
-        [("the Nile", (-0.5, -0.1)), ("Nile.", (-1.0,)), ("NILE", (-2.0,)), ("Po", (-0.1,))]
+        [("the Nile", (-0.5, -0.1)), ("Nile.", (-1.0,)), ("NILE", (-2.0,)), ("Po", (-0.1,))],
+        familiarity=0.5,
     )
     assert heard.answer == "the Nile"
     assert heard.signals["agreement"] == pytest.approx(2 / 3)

@@ -7,6 +7,8 @@ end of the line. The answer is the one to the first wording. What is heard besid
     weakest       the smallest p(token) on the way
     agreement     the share of the other wordings that get the same answer
     support       the mean over the other wordings of Π p(token), 0 where the answer is another
+    familiarity   the geometric mean of p(token) over the question itself: a name that the model
+                  never met is made of tokens that it does not expect
 
 A logistic regression joins the logarithms of these to one confidence. A third of our calibration
 questions fits it and fixes the order of thresholds; the rest test them (`confidence.promise`). An
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Bool, Float64
 from scipy.special import expit
 
@@ -74,7 +77,7 @@ WORDINGS = (
     ("I would like to know: {q}\nThe answer is:", (5, 2)),
 )
 """Ways to ask anything at all, with the examples shown before; the first one gives the answer."""
-SIGNALS = ("probability", "weakest", "agreement", "support")
+SIGNALS = ("probability", "weakest", "agreement", "support", "familiarity")
 LONGEST_ANSWER = 12
 """Tokens; the longest accepted answer has fewer."""
 MOST_CHARACTERS = 500
@@ -179,7 +182,29 @@ class PretrainedAsker:
         rows = [self.tokenizer.encode_opened(prompt) for prompt in prompts]
         said = self._continued(rows, progress)
         step = len(WORDINGS)
-        return [_heard(said[first : first + step]) for first in range(0, len(said), step)]
+        parts = (said[first : first + step] for first in range(0, len(said), step))
+        return [
+            _heard(part, familiarity)
+            for part, familiarity in zip(parts, self._familiarity(asked), strict=True)
+        ]
+
+    @torch.no_grad()
+    def _familiarity(self, questions: Sequence[str]) -> list[float]:
+        """Return how far the model expects each question, token by token, in the first wording."""
+        before, decoder = _before(0), self._step.decoder
+        start = len(self.tokenizer.encode_opened(before.rstrip()))
+        rows = [self.tokenizer.encode_opened(before + text) for text in questions]
+        found = []
+        for first in range(0, len(rows), ROWS_AT_ONCE):
+            part = rows[first : first + ROWS_AT_ONCE]
+            longest = max(map(len, part))
+            streams = decoder.hidden(torch.tensor([[*r, *[0] * (longest - len(r))] for r in part]))
+            for row, stream in zip(part, streams, strict=True):
+                # The stream before a token predicts it.
+                logs = decoder.logits(stream[start - 1 : len(row) - 1]).log_softmax(-1)
+                chosen = logs.gather(1, torch.tensor(row[start:])[:, None])
+                found.append(math.exp(float(chosen.mean())))
+        return found
 
     def _continued(
         self, rows: list[list[int]], progress: Callable[[int, int], None] | None
@@ -288,13 +313,20 @@ def wordings_digest() -> str:
 
 
 def _prompt(number: int, question: str) -> str:
+    """Return what is read before the answer to a question in one wording."""
+    wording = WORDINGS[number][0]
+    return _before(number) + question + wording.partition("{q}")[2]
+
+
+def _before(number: int) -> str:
+    """Return what stands before the question: examples, and the words that lead to it."""
     wording, shown = WORDINGS[number]
     examples = (EXAMPLES[place] for place in shown)
-    before = "".join(f"{wording.format(q=asked)} {answer}\n" for asked, answer in examples)
-    return before + wording.format(q=question)
+    answered = (f"{wording.format(q=asked)} {answer}\n" for asked, answer in examples)
+    return "".join(answered) + wording.partition("{q}")[0]
 
 
-def _heard(said: Sequence[tuple[str, tuple[float, ...]]]) -> Heard:
+def _heard(said: Sequence[tuple[str, tuple[float, ...]]], familiarity: float) -> Heard:
     """Return the answers to one question with their signals."""
     (answer, logs), *others = said
     same = [normalised(other) == normalised(answer) for other, _ in others]
@@ -307,6 +339,7 @@ def _heard(said: Sequence[tuple[str, tuple[float, ...]]]) -> Heard:
             "weakest": math.exp(min(logs)),
             "agreement": sum(same) / len(same),
             "support": sum(support) / len(support),
+            "familiarity": familiarity,
         },
     )
 
