@@ -34,7 +34,7 @@ from heedful.generation import (
 )
 from heedful.generation.decoding import continuations
 from heedful.generation.methods import draw
-from heedful.generation.prompts import Prompts
+from heedful.generation.prompts import WORTH_SHARING, Prompts
 from heedful.model import Decoder
 
 RAGGED = [5, 1, 9, 3, 5, 2]
@@ -96,6 +96,22 @@ def test_a_row_is_the_same_alone_and_in_a_batch() -> None:
     other = generate(decoder, rows, method=method.changed(seed=5), stops=stops)
     assert other.to_json() != together.to_json()
     assert together.continuations[2][0].tokens != together.continuations[2][1].tokens
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", [Greedy(), Beams(beams=2), Sampling(samples=2)])
+def test_a_common_beginning_that_is_read_once_changes_nothing(kind: str, method: Method) -> None:
+    decoder = random_decoder(kind)
+    (start, *ends) = random_rows(decoder, [WORTH_SHARING, 2, 2, 2])
+    rows, stops = [start + end for end in ends], Stops(tokens=4)
+    together = generate(decoder, rows, method=method, stops=stops).continuations
+    # A longer row beside them means padding, and then nothing is shared.
+    padded_rows = [*rows, [0, *rows[0]]]
+    apart = generate(decoder, padded_rows, method=method, stops=stops).continuations
+    for one, other in zip(together, apart[:3], strict=True):
+        assert [found.tokens for found in one] == [found.tokens for found in other]
+        for found, again in zip(one, other, strict=True):
+            assert found.log_probabilities == pytest.approx(again.log_probabilities, abs=1e-9)
 
 
 def test_no_global_random_numbers_are_used() -> None:

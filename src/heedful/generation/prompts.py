@@ -1,12 +1,15 @@
 """Prompts of any lengths, checked and set side by side for one cache.
 
-Shorter prompts are padded on the left, so that all rows get their next token in one column.
+Shorter prompts are padded on the left, so that all rows get their next token in one column. Prompts
+of one length that begin alike, as questions after the same examples do, have their common beginning
+read once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -17,6 +20,9 @@ from heedful.errors import InputError
 from heedful.generation.fast import FastStep
 from heedful.generation.methods import DEFAULT_TOKENS, Stops
 from heedful.model import Cache, DecoderConfig
+
+WORTH_SHARING = 16
+"""Tokens in common from which reading them once saves more than copying what was read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,15 +88,28 @@ class Prompts:
             [[0] * count + list(row) for count, row in zip(padding, self.rows, strict=True)],
             device=step.embedding.device,
         )
-        cache = step.decoder.new_cache(
-            len(self.rows), capacity=longest + self.limit - 1, padding=padding
-        )
+        capacity = longest + self.limit - 1
+        shared = 0 if any(padding) or step.precision != "float32" else _common_start(self.rows)
+        if shared >= WORTH_SHARING:
+            cache = step.decoder.new_cache(1, capacity=capacity)
+            step.read_prompts(tokens[:1, :shared], cache)
+            cache.select(torch.zeros(len(self.rows), dtype=torch.long, device=tokens.device))
+            return step.read_prompts(tokens[:, shared:], cache), cache
+        cache = step.decoder.new_cache(len(self.rows), capacity=capacity, padding=padding)
         if step.precision == "float32":
             return step.read_prompts(tokens, cache), cache
         # Rounded maps share one scale among all rows they are given: with whole prompts that
         # costs too much, and it is the new tokens that come one by one.
         with torch.inference_mode():
             return step.decoder.logits(step.decoder.hidden(tokens, cache=cache)[:, -1]), cache
+
+
+def _common_start(rows: Sequence[Sequence[int]]) -> int:
+    """Return how many tokens all rows begin with alike, short of the whole; 0 for one row."""
+    if len(rows) < 2:
+        return 0
+    columns = zip(*(row[:-1] for row in rows), strict=False)
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
 def _check_ends(config: DecoderConfig, ends: Iterable[int]) -> None:

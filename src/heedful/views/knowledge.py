@@ -299,14 +299,14 @@ def model_calibration_blocks(record: ModelCalibration) -> Iterator[Block]:
         )
     yield Text(_promised("known or unsure", record.unsure))
     yield Text(_population(record.population))
-    yield _signals(record)
+    yield _told_apart(record)
     drift = table("other mixtures of questions", "do not exist", "called known", "of these wrong")
     for mixture in record.drift:
         drift.row(percent(mixture.invented), percent(mixture.answered), percent(mixture.error))
     yield drift
 
 
-def _signals(record: ModelCalibration) -> Table:
+def _told_apart(record: ModelCalibration) -> Table:
     """Return how well each signal tells answers apart."""
     grid = table("AUROC on the test questions", "signal", "right or wrong", "right or invented")
 

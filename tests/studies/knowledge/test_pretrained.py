@@ -90,12 +90,22 @@ def test_no_example_is_one_of_the_questions() -> None:
 
 def test_agreement_is_about_what_is_said_and_not_how() -> None:
     heard = pretrained._heard(
+        "Which river?",
         [("the Nile", (-0.5, -0.1)), ("Nile.", (-1.0,)), ("NILE", (-2.0,)), ("Po", (-0.1,))],
         familiarity=0.5,
     )
     assert heard.answer == "the Nile"
     assert heard.signals["agreement"] == pytest.approx(2 / 3)
     assert heard.signals["support"] == pytest.approx((math.exp(-1) + math.exp(-2)) / 3)
+
+
+@pytest.mark.parametrize(("answer", "says"), [("Peru", False), ("", False), ("Lima, Peru", True)])
+def test_who_repeats_the_question_has_said_nothing(answer: str, says: bool) -> None:
+    signals = dict.fromkeys(pretrained.SIGNALS, 1.0)
+    heard = Heard(question="What is the capital of Peru?", answers=(answer,), signals=signals)
+    assert heard.says_something == says
+    calibrated, _ = _found(0)
+    assert (calibrated.confidence([heard])[0] > 0) == says
 
 
 def _answers(seed: int) -> list[Heard]:
@@ -107,6 +117,7 @@ def _answers(seed: int) -> list[Heard]:
         sure = 0.6 + 0.4 * draw.random() if knows or draw.random() < 0.05 else 0.6 * draw.random()
         heard.append(
             Heard(
+                question=one.text,
                 answers=(one.answers[0] if knows else "Gurkenland",),
                 signals=dict.fromkeys(pretrained.SIGNALS, float(sure)),
             )

@@ -359,7 +359,9 @@ def _order(choosing: Judged, testing: int, error: float) -> Scores:
     scale = testing / max(len(choosing[0]), 1)
     answered, wrong = _counted(choosing, thresholds)
     # One more wrong answer than was seen: the luckiest of many thresholds looks better than it is.
-    evidence = binom.cdf(np.round((wrong + 1) * scale), np.round(answered * scale), error)
+    evidence = np.asarray(
+        binom.cdf(np.round((wrong + 1) * scale), np.round(answered * scale), error)
+    )
     return thresholds[int(np.flatnonzero(evidence == evidence.min())[-1]) :]
 
 

@@ -1,7 +1,8 @@
 """Ask a model that somebody else has trained, and tell what it knows from what it makes up.
 
 A question is put in five wordings, each after two answered examples, and continued greedily to the
-end of the line. The answer is the one to the first wording. What is heard beside it:
+end of the line. The answer is the one to the first wording; one that only repeats words of the
+question is none. What is heard beside it:
 
     probability   Π p(token) of that answer
     weakest       the smallest p(token) on the way
@@ -54,7 +55,7 @@ from heedful.studies.knowledge.findings import (
 )
 from heedful.studies.knowledge.questions import (
     LEVELS,
-    Question,
+    QuizQuestion,
     normalised,
     questions_of,
     shares,
@@ -82,7 +83,7 @@ LONGEST_ANSWER = 12
 """Tokens; the longest accepted answer has fewer."""
 MOST_CHARACTERS = 500
 """Of a question."""
-ROWS_AT_ONCE = 40
+ROWS_AT_ONCE = 64
 KNOWN_ERROR, UNSURE_ERROR = 0.2, 0.5
 """The share of wrong answers that a promise allows, unless another is wanted: chosen before any
 model was asked. "Unsure" means at least as likely right as wrong."""
@@ -98,6 +99,7 @@ SHIPPED_CALIBRATIONS = "calibrations.json"
 class Heard:
     """What a model says to one question, in all wordings."""
 
+    question: str
     answers: tuple[str, ...]
     signals: dict[str, float]
 
@@ -105,6 +107,11 @@ class Heard:
     def answer(self) -> str:
         """The answer to the first wording."""
         return self.answers[0]
+
+    @property
+    def says_something(self) -> bool:
+        """Whether the answer has a word that the question does not have."""
+        return not set(normalised(self.answer).split()) <= set(normalised(self.question).split())
 
 
 class Calibrated(Settings):
@@ -127,8 +134,9 @@ class Calibrated(Settings):
         """Return the joined signals of some answers, from 0 to 1."""
         table = np.stack(list(_columns(heard).values()), axis=1)
         joined = (table - np.array(self.mean)) / np.array(self.scale) @ np.array(self.weights[1:])
-        said = [bool(normalised(one.answer)) for one in heard]
-        return np.where(said, expit(joined + self.weights[0]), 0.0)  # nothing said is not sure
+        # Nothing said, or only what was asked: the capital of Zimbabwe is not Zimbabwe.
+        said = [one.says_something for one in heard]
+        return np.where(said, expit(joined + self.weights[0]), 0.0)
 
     def promise(self, error: float) -> Promise:
         """Return the threshold for an error, or the refusal."""
@@ -184,8 +192,8 @@ class PretrainedAsker:
         step = len(WORDINGS)
         parts = (said[first : first + step] for first in range(0, len(said), step))
         return [
-            _heard(part, familiarity)
-            for part, familiarity in zip(parts, self._familiarity(asked), strict=True)
+            _heard(text, part, familiarity)
+            for text, part, familiarity in zip(asked, parts, self._familiarity(asked), strict=True)
         ]
 
     @torch.no_grad()
@@ -211,11 +219,18 @@ class PretrainedAsker:
     ) -> list[tuple[str, tuple[float, ...]]]:
         """Return the line that follows each row, and the log-probabilities of its tokens."""
         stops = Stops(tokens=LONGEST_ANSWER, ends=self._ends)
-        # Rows of one length need no padding: they are read together.
-        order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+        # Rows of one wording and one length begin alike and need no padding: what they have in
+        # common is read once, which is most of it.
+        alike: dict[tuple[int, int], list[int]] = {}
+        for place, row in enumerate(rows):
+            alike.setdefault((place % len(WORDINGS), len(row)), []).append(place)
+        batches = [
+            places[first : first + ROWS_AT_ONCE]
+            for places in alike.values()
+            for first in range(0, len(places), ROWS_AT_ONCE)
+        ]
         said: dict[int, tuple[str, tuple[float, ...]]] = {}
-        for first in range(0, len(order), ROWS_AT_ONCE):
-            part = order[first : first + ROWS_AT_ONCE]
+        for part in batches:
             result = generate(
                 self._step.decoder,
                 [rows[place] for place in part],
@@ -228,7 +243,7 @@ class PretrainedAsker:
                 text = str(self.tokenizer.core.decode(list(tokens), skip_special_tokens=True))
                 said[place] = (" ".join(text.split()), one.log_probabilities)
             if progress is not None:
-                progress(min(first + ROWS_AT_ONCE, len(order)), len(order))
+                progress(len(said), len(rows))
         return [said[place] for place in range(len(rows))]
 
     def ask(
@@ -326,13 +341,16 @@ def _before(number: int) -> str:
     return "".join(answered) + wording.partition("{q}")[0]
 
 
-def _heard(said: Sequence[tuple[str, tuple[float, ...]]], familiarity: float) -> Heard:
+def _heard(
+    question: str, said: Sequence[tuple[str, tuple[float, ...]]], familiarity: float
+) -> Heard:
     """Return the answers to one question with their signals."""
     (answer, logs), *others = said
     same = [normalised(other) == normalised(answer) for other, _ in others]
     support = [math.exp(sum(one)) if agrees else 0.0
                for agrees, (_, one) in zip(same, others, strict=True)]  # fmt: skip
     return Heard(
+        question=question,
         answers=tuple(text.rstrip(" .") for text, _ in said),
         signals={
             "probability": math.exp(sum(logs)),
@@ -353,13 +371,15 @@ def _columns(heard: Sequence[Heard]) -> dict[str, Float64[np.ndarray, " question
     }
 
 
-def _right(questions: Sequence[Question], heard: Sequence[Heard]) -> Bool[np.ndarray, " questions"]:
+def _right(
+    questions: Sequence[QuizQuestion], heard: Sequence[Heard]
+) -> Bool[np.ndarray, " questions"]:
     return np.array(
         [one.accepts(said.answer) for one, said in zip(questions, heard, strict=True)], dtype=bool
     )
 
 
-def _calibrated(questions: Sequence[Question], heard: Sequence[Heard]) -> Calibrated:
+def _calibrated(questions: Sequence[QuizQuestion], heard: Sequence[Heard]) -> Calibrated:
     right = _right(questions, heard)
     chooses = np.arange(len(right)) % 3 == 0
     joined = Combination(_columns(heard), right & chooses, ~right & chooses)
@@ -380,7 +400,7 @@ def _calibrated(questions: Sequence[Question], heard: Sequence[Heard]) -> Calibr
 
 
 def _tested(
-    calibrated: Calibrated, questions: Sequence[Question], heard: Sequence[Heard], error: float
+    calibrated: Calibrated, questions: Sequence[QuizQuestion], heard: Sequence[Heard], error: float
 ) -> dict[str, Any]:
     """Return what the record says of the test half."""
     known, unsure = calibrated.promise(error), calibrated.promise(max(UNSURE_ERROR, error))
@@ -452,7 +472,7 @@ def _reply(
     unsure: Promise | None,
 ) -> ModelReply:
     label = UNSURE if confidence is None else _label(confidence, known, unsure)
-    if not normalised(heard.answer):
+    if not heard.says_something:
         label = UNKNOWN
     return ModelReply(
         question=question,

@@ -50,7 +50,7 @@ Part = Literal["calibration", "test"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class QuizQuestion:
     """One question, and the answers that count as right."""
 
     topic: str
@@ -78,7 +78,7 @@ class Question:
     def accepts(self, reply: str) -> bool:
         """Say whether a reply holds one of the answers as whole words.
 
-        >>> one = Question(topic="capital", level=1, subject="France", answers=("Paris",))
+        >>> one = QuizQuestion(topic="capital", level=1, subject="France", answers=("Paris",))
         >>> [one.accepts(reply) for reply in ("It is PARIS.", "Parisian", "")]
         [True, False, False]
         """
@@ -99,19 +99,19 @@ def normalised(text: str) -> str:
 
 
 @cache
-def all_questions() -> tuple[Question, ...]:
+def all_questions() -> tuple[QuizQuestion, ...]:
     """Return the 600 questions in the order of the file."""
     text = files(__package__).joinpath("questions.tsv").read_text(encoding="utf-8")
     return read_questions(text)
 
 
-def questions_of(part: Part) -> tuple[Question, ...]:
+def questions_of(part: Part) -> tuple[QuizQuestion, ...]:
     """Return the questions for calibration, or those for the test, in an order without meaning."""
     chosen = (one for one in all_questions() if one.part == part)
     return tuple(sorted(chosen, key=lambda one: hashlib.sha256(one.text.encode()).digest()))
 
 
-def read_questions(text: str) -> tuple[Question, ...]:
+def read_questions(text: str) -> tuple[QuizQuestion, ...]:
     """Read a table of questions with the columns topic, level, subject and answers."""
     header, *lines = text.rstrip("\n").split("\n")
     if tuple(header.split("\t")) != COLUMNS:
@@ -119,7 +119,7 @@ def read_questions(text: str) -> tuple[Question, ...]:
     return tuple(_question(number, line) for number, line in enumerate(lines, start=2))
 
 
-def _question(number: int, line: str) -> Question:
+def _question(number: int, line: str) -> QuizQuestion:
     where, cells = f"questions, line {number}", line.split("\t")
     if len(cells) != len(COLUMNS):
         raise InputError(where, f"has {len(cells)} columns", expected=f"{len(COLUMNS)}")
@@ -135,10 +135,10 @@ def _question(number: int, line: str) -> Question:
             f"has {len(accepted)} answers at level {level}",
             expected="a subject; answers where it exists, none at level 0",
         )
-    return Question(topic=topic, level=int(level), subject=subject, answers=accepted)
+    return QuizQuestion(topic=topic, level=int(level), subject=subject, answers=accepted)
 
 
-def shares(questions: Sequence[Question]) -> dict[str, float]:
+def shares(questions: Sequence[QuizQuestion]) -> dict[str, float]:
     """Return which share of the questions has which level, in words."""
     count = max(len(questions), 1)
     return {
