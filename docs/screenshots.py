@@ -18,6 +18,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -41,6 +42,9 @@ READY = """() => {
 }"""
 """A function, not an expression: the policy of the page forbids eval."""
 SENTENCE = "Vous ne voulez pas peindre cette montagne."
+SECOND_SENTENCE = "Il mange une pomme."
+MARGIN = 16
+"""Pixels above what a picture begins with."""
 
 
 @contextmanager
@@ -77,8 +81,23 @@ def known_question(runs: Path) -> str:
     return "Where was Ada Lee born?"
 
 
-def states(page: Page, question: str) -> dict[str, str]:
-    """Return the address of each view, with something worth seeing in it."""
+@dataclass(frozen=True)
+class Scene:
+    """A view with something worth seeing in it."""
+
+    view: str
+    state: dict[str, Any] = field(default_factory=dict)
+    start: str | None = None
+    """What the picture begins with; None: the top of the page."""
+
+    @property
+    def address(self) -> str:
+        """Where it is, behind that of the server."""
+        return f"#/{self.view}?{urlencode(self.state)}"
+
+
+def scenes(page: Page, question: str) -> dict[str, Scene]:
+    """Return what is shown, by the names of the pictures."""
     runs = {one["id"]: one for one in asked(page, "models/runs")["runs"]}
     found, models = asked(page, "models/list"), {}
     translators = [one for one in found["models"] if one["translates"] and one["run"] in runs]
@@ -88,31 +107,40 @@ def states(page: Page, question: str) -> dict[str, str]:
     if found["askers"]:
         models |= {"asker": found["askers"][0]["id"], "question": question}
     noise = {"keys": "circle", "n": 6, "beta": 30, "of": "1,2", "noisy": 1, "variance": 0.1}
+    inside = {"layer": 1, "head": 1, "without": "0.1", "second": SECOND_SENTENCE}
     return {
-        "attention": urlencode(noise),
-        "claims": "",
-        "positions": urlencode({"length": 128, "width": 64}),
-        "models": urlencode(models),
+        "attention": Scene("attention", noise),
+        "claims": Scene("claims"),
+        "positions": Scene("positions", {"length": 128, "width": 64}),
+        "models": Scene("models", models),
+        "heads": Scene("models", models | inside, ".reading:has([role=application])"),
     }
 
 
-def picture(browser: Browser, address: str, colours: Any, size: tuple[int, int]) -> bytes:
-    """Return one view as PNG, from its top to its end."""
+def picture(
+    browser: Browser, address: str, scene: Scene, colours: Any, size: tuple[int, int]
+) -> Image.Image:
+    """Return one view, from its top or from what the scene begins with to its end."""
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]}, color_scheme=colours
     )
     page = context.new_page()
-    page.goto(address, timeout=WAIT)
+    page.goto(address + scene.address, timeout=WAIT)
     page.wait_for_function(READY, timeout=WAIT)
+    top = 0.0
+    if scene.start is not None:
+        begin = page.locator(scene.start).first
+        begin.wait_for(timeout=WAIT)
+        page.wait_for_function(READY, timeout=WAIT)
+        top = begin.evaluate("(one) => one.getBoundingClientRect().top + scrollY") - MARGIN
     page.wait_for_timeout(600)
-    taken = page.screenshot(full_page=True)
+    taken = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
     context.close()
-    return taken
+    return taken.crop((0, int(top), taken.width, taken.height))
 
 
-def store(png: bytes, path: Path, height: int | None) -> None:
+def store(image: Image.Image, path: Path, height: int | None) -> None:
     """Write a picture in few bytes, cut to a height."""
-    image = Image.open(io.BytesIO(png)).convert("RGB")
     if height is not None:
         image = image.crop((0, 0, image.width, min(height, image.height)))
     few = image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE)
@@ -140,8 +168,8 @@ def main() -> int:
         first = browser.new_page()
         first.set_default_timeout(WAIT)
         first.goto(address)
-        for view, state in states(first, known_question(chosen.runs)).items():
-            if chosen.views and view not in chosen.views:
+        for shown, scene in scenes(first, known_question(chosen.runs)).items():
+            if chosen.views and shown not in chosen.views:
                 continue
             for name, colours, size, height in (
                 ("light", "light", WIDE, 1600),
@@ -149,9 +177,9 @@ def main() -> int:
                 ("phone", "light", PHONE, 1700),
                 ("phone-dark", "dark", PHONE, 1700),
             ):
-                png = picture(browser, f"{address}#/{view}?{state}", colours, size)
-                file = chosen.output / f"page-{view}-{name}.png"
-                store(png, file, None if chosen.whole else height)
+                taken = picture(browser, address, scene, colours, size)
+                file = chosen.output / f"page-{shown}-{name}.png"
+                store(taken, file, None if chosen.whole else height)
         browser.close()
     return 0
 

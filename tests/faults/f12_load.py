@@ -159,10 +159,10 @@ def command(*words: object) -> list[str]:
     return [sys.executable, "-m", "heedful", *map(str, words)]
 
 
-def begin_server(folder: Path) -> tuple[subprocess.Popen[str], tuple[str, str]]:
+def begin_server(folder: Path, *words: str | Path) -> tuple[subprocess.Popen[str], tuple[str, str]]:
     """Start `heed serve`; return the process, and host and cookie for its clients."""
     server = subprocess.Popen(
-        command("serve", "--port", 0, "--no-browser", "--runs", folder / "runs"),
+        command("serve", "--port", 0, "--no-browser", "--runs", folder / "runs", *words),
         stdout=subprocess.PIPE,
         encoding="utf-8",
         cwd=folder,

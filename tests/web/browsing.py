@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -86,22 +86,47 @@ def frames_of_a_drag(page: Page, seconds: float) -> list[float]:
     x, y = middle(page, "[data-query='0'] .handle")
     box = page.locator("svg[data-figure]").first.bounding_box()
     assert box is not None
-    centre, radius = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2), box["width"] / 4
     page.mouse.move(x, y)
     page.mouse.down()
+    taken = frames_of_a_move(page, box, seconds, radius=box["width"] / 4)
+    page.mouse.up()
+    return taken
+
+
+def frames_of_a_move(page: Page, box: Any, seconds: float, *, radius: float) -> list[float]:
+    """Move the pointer round the middle of a box; return the milliseconds between frames.
+
+    The circle grows smaller and larger again, so that the pointer comes to many places.
+    """
+    centre = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    def move(turn: int) -> None:
+        angle, away = turn / 40, radius * (1 - 0.5 * abs(math.sin(turn / 97)))
+        page.mouse.move(centre[0] + away * math.cos(angle), centre[1] + away * math.sin(angle))
+
+    return frames_while(page, move, seconds)
+
+
+def frames_while(page: Page, act: Callable[[int], None], seconds: float) -> list[float]:
+    """Do something again and again; return the milliseconds from each frame to the next."""
     page.evaluate(
         """() => {
-            window.seen = []
-            const look = (now) => { window.seen.push(now); requestAnimationFrame(look) }
+            const seen = window.seen = []
+            const look = (now) => {
+                if (window.seen !== seen) return
+                seen.push(now)
+                requestAnimationFrame(look)
+            }
             requestAnimationFrame(look)
         }"""
     )
     ends, turn = time.monotonic() + seconds, 0
     while time.monotonic() < ends:
-        angle, turn = turn / 40, turn + 1
-        page.mouse.move(centre[0] + radius * math.cos(angle), centre[1] + radius * math.sin(angle))
-    found: list[float] = page.evaluate("() => window.seen")
-    page.mouse.up()
+        act(turn)
+        turn += 1
+    found: list[float] = page.evaluate(
+        "() => { const all = window.seen; window.seen = null; return all }"
+    )
     return [later - earlier for earlier, later in pairwise(found)]
 
 

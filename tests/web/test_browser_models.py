@@ -1,9 +1,14 @@
-"""The Models view in a real browser: a curve that grows while a training runs, and heat maps."""
+"""The Models view in a real browser: a curve that grows while a training runs, heat maps, and every
+control."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -11,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import PHONE, save_figure, visiting
-from page_server import Running
+from browsing import PHONE, drag, save_figure, still, visiting
+from page_server import Running, running
 from playwright.sync_api import Browser, Page, expect
 from trained_runs import written
 
@@ -130,3 +135,244 @@ def test_a_sheet_can_be_about_a_model_that_is_chosen(
         page.get_by_label("Model", exact=True).select_option(label="attention itself")
         expect(sheet).to_have_value(re.compile("My answers"))
         assert visit.troubles == []
+
+
+CONTROLS = {
+    "a run": ".runs button",
+    "a curve of the chart": ".u-legend .u-series",
+    "the chart": ".u-over",
+    "the menu of a figure": "figure summary",
+    "a way to save": "figure .menu button",
+    "the model": "select[aria-label='Model']",
+    "the sentence": "input[aria-label='Sentence']",
+    "beams": "select[aria-label='Beams']",
+    "a translation": "[aria-label='Translations, best first'] button",
+    "a token of the translation": "[aria-label='Tokens of the translation'] button",
+    "the method of attribution": "select[aria-label='Method of attribution']",
+    "what heads are watched on": "[aria-label='Watch the heads on'] button",
+    "heads of one name": "[aria-label='Show only heads that read'] button",
+    "a head of the table": "[aria-label='Heads, sorted by what they do'] button",
+    "taking away by click": ".row.between > button[aria-pressed]",
+    "all heads": "[role='application']",
+    "heads taken away": "[aria-label='What is taken away'] button",
+    "the layer": "label select:not([aria-label])",
+    "a head of the layer": ".heads button",
+    "a next token": ".candidate button",
+    "chosen tokens": ".row.small > button.small",
+    "matrix or arcs": "[aria-label='Shown as'] button",
+    "the second sentence": "input[aria-label='Second sentence']",
+    "who is asked": "select[aria-label='Who is asked']",
+    "the question": "input[aria-label='Question']",
+}
+"""Everything on the view that can be used, and how it is found."""
+NOTE_USE = """(controls) => {
+    window.used = new Set()
+    for (const kind of ['click', 'change', 'input', 'keydown'])
+        document.addEventListener(kind, (event) => {
+            for (const [name, found] of Object.entries(controls))
+                if (event.target.closest(found)) window.used.add(name)
+        }, true)
+}"""
+UNKNOWN = """(controls) => [...document.querySelector('main').querySelectorAll(
+    'button, select, input, textarea, summary, a[href], [tabindex], .u-series, .u-over'
+)].filter((one) => !controls.some((found) => one.matches(found))).map((one) => one.outerHTML)"""
+
+
+def test_every_control_of_the_view_is_used(
+    browser: Browser, runs: Path, reader: Path, tmp_path: Path
+) -> None:
+    copied = tmp_path / "runs"
+    shutil.copytree(runs, copied)
+    (people,) = (file.parent for file in copied.glob("*/ask.json"))
+    shutil.copytree(people, copied / "more-people")  # with two that can be asked there is a choice
+    translator, asked = id_of(copied / "pairs" / "model"), id_of(copied / "more-people")
+    with running(runs=copied, models=(reader,)) as server:
+        state = f"#/models?model={translator}&text=Je+suis+ici.&layer=1&head=1"
+        with visiting(browser, server.address + state) as visit:
+            page = visit.page
+            expect(page.get_by_role("application")).to_be_visible()
+            page.evaluate(NOTE_USE, CONTROLS)
+            _choose_a_run(page, people.name)
+            _translate(page)
+            _watch_heads(page)
+            _take_heads_away(page)
+            _look_at_one_head(page)
+            assert page.evaluate(UNKNOWN, list(CONTROLS.values())) == []
+            _save_every_figure(page, tmp_path)
+            _go_on_with_tokens(page, id_of(reader))
+            assert page.evaluate(UNKNOWN, list(CONTROLS.values())) == []
+            page.get_by_label("Who is asked").select_option(asked)
+            page.get_by_label("Question").fill("Where was Nobody Atall born?")
+            expect(page.locator("[data-answer]")).to_have_text(re.compile(r"\w"))
+            expect(page).to_have_url(re.compile(f"asker={asked}&question=Where"))
+            assert set(CONTROLS) == set(page.evaluate("() => [...window.used]"))
+            page.reload()  # the address knows everything that was chosen
+            for label, value in (
+                ("Question", "Where was Nobody Atall born?"),
+                ("Who is asked", asked),
+                ("Model", id_of(reader)),
+                ("Sentence", "Tu es ici."),
+                ("Second sentence", "Je suis ici."),
+            ):
+                expect(page.get_by_label(label, exact=True)).to_have_value(value)
+            assert visit.troubles == []
+            assert visit.hosts == {server.access.hosts[0]}
+
+
+def _choose_a_run(page: Page, name: str) -> None:
+    page.locator(".runs").get_by_role("button", name=name).first.click()
+    expect(page.get_by_role("heading", name=f"Training of {name}")).to_be_visible()
+    series = page.locator(".u-legend .u-series", has_text="loss").first
+    series.locator("th").click()
+    expect(series).to_have_class(re.compile("u-off"))
+    series.locator("th").click()
+    expect(series).not_to_have_class(re.compile("u-off"))
+    whole = page.locator(".chart canvas").evaluate("(canvas) => canvas.toDataURL()")
+    box = page.locator(".u-over").bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    drag(page, (box["x"] + 40, middle), [(box["x"] + box["width"] / 2, middle)])
+    same = "(p) => (document.querySelector('.chart canvas').toDataURL() === p.whole) === p.same"
+    page.wait_for_function(same, arg={"whole": whole, "same": False})  # some of the steps
+    page.locator(".u-over").dblclick()
+    page.wait_for_function(same, arg={"whole": whole, "same": True})
+
+
+def _translate(page: Page) -> None:
+    best = page.locator(CONTROLS["a translation"])
+    page.get_by_label("Beams").select_option("3")
+    expect(best).to_have_count(3)
+    best.nth(1).click()
+    expect(page).to_have_url(re.compile("beam=3&rank=1"))
+    page.get_by_label("Sentence", exact=True).fill("Tu es ici.")
+    expect(page.get_by_label("Tokens", exact=True)).to_contain_text("T")
+    tokens = page.get_by_label("Tokens of the translation").locator("button")
+    tokens.nth(1).click()
+    expect(tokens.nth(1)).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_label("Alternatives at this place").locator("li")).not_to_have_count(0)
+    page.get_by_label("Method of attribution").select_option("attention")
+    expect(page.get_by_text("by attention: what the heads")).to_be_visible()
+    expect(page).to_have_url(re.compile("method=attention"))
+
+
+def _watch_heads(page: Page) -> None:
+    rows = page.get_by_label("Heads, sorted by what they do").locator("tbody tr")
+    heads = preset("tiny").layers * preset("tiny").attention.heads
+    page.get_by_role("button", name="on this sentence").click()
+    expect(page.get_by_text("show themselves on a sample only")).to_be_visible()
+    page.get_by_role("button", name="on a sample").click()
+    expect(page.get_by_text("random tokens written twice").last).to_be_visible()
+    expect(rows).to_have_count(heads)
+    page.get_by_label("Layer 0, head 1", exact=True).click()
+    expect(page.get_by_role("heading", name="Layer 0, head 1", exact=True)).to_be_visible()
+    label = page.get_by_label("Show only heads that read").locator("button").first
+    many = int(label.locator(".number").inner_text())
+    label.click()
+    expect(rows).to_have_count(many)
+    expect(page).to_have_url(re.compile("on=sample&does="))
+    label.click()
+    expect(rows).to_have_count(heads)
+    page.get_by_role("button", name="on a sample").click()  # again: no longer
+    expect(rows).to_have_count(0)
+
+
+def _take_heads_away(page: Page) -> None:
+    heads, said = page.get_by_role("application"), page.locator("p.readout[role=status]")
+    heads.scroll_into_view_if_needed()
+    box = heads.locator("canvas").bounding_box()
+    assert box is not None
+
+    def place(layer: int, head: int) -> tuple[float, float]:
+        shape = preset("tiny").layers, preset("tiny").attention.heads
+        across, down = (head + 0.5) / shape[1], (layer + 0.5) / shape[0]
+        return box["x"] + box["width"] * across, box["y"] + box["height"] * down
+
+    page.mouse.move(*place(1, 0))
+    expect(said).to_have_text(re.compile("^layer 1, head 0"))
+    page.mouse.click(*place(1, 0))
+    expect(page.get_by_role("heading", name="Layer 1, head 0", exact=True)).to_be_visible()
+    heads.press("ArrowUp")
+    heads.press("ArrowRight")
+    expect(page.get_by_role("heading", name="Layer 0, head 1", exact=True)).to_be_visible()
+    heads.press("x")
+    expect(page.locator("[data-effect]")).to_contain_text("→")
+    expect(page).to_have_url(re.compile("without=0.1"))
+    page.get_by_role("button", name="take heads away by click").click()
+    page.mouse.click(*place(0, 0))
+    expect(said).to_have_text(re.compile("^layer 0, head 0.*, taken away$"))
+    without = page.get_by_label("Next token with and without these heads")
+    expect(without.locator("tbody tr")).not_to_have_count(0)
+    page.get_by_label("Bring back 0.0").click()
+    expect(page).to_have_url(re.compile(r"without=0\.1(&|$)"))
+    heads.press("Delete")  # a second time brings it back
+    expect(page.locator("[data-effect]")).to_have_count(0)
+    heads.press("ArrowLeft")
+    heads.press("ArrowDown")
+    heads.press("Delete")
+    expect(page.get_by_label("Bring back 1.0")).to_be_visible()
+    page.get_by_role("button", name="bring all back").click()
+    expect(page.get_by_label("What is taken away")).to_contain_text("None.")
+    page.get_by_role("button", name="take heads away by click").click()
+
+
+def _look_at_one_head(page: Page) -> None:
+    page.locator(CONTROLS["the layer"]).select_option("0")
+    expect(page.get_by_role("heading", name="Heads of layer 0")).to_be_visible()
+    page.locator(".heads button").nth(1).click()
+    expect(page.get_by_role("heading", name="Layer 0, head 1", exact=True)).to_be_visible()
+    page.get_by_label("Second sentence").fill("Je suis ici.")
+    second = page.get_by_label("on the second sentence")
+    expect(second).to_be_visible()
+    page.get_by_role("button", name="arcs").click()
+    arcs = page.get_by_label("as arcs")
+    expect(arcs).to_have_count(2)  # both sentences
+    arcs.first.hover()
+    expect(page.locator(".readout", has_text=" reads ").first).to_contain_text("%")
+    page.get_by_role("button", name="matrix").click()
+    expect(second).to_be_visible()
+    expect(page).to_have_url(re.compile("second=Je"))
+
+
+def _save_every_figure(page: Page, folder: Path) -> None:
+    still(page)  # a figure that is drawn again closes its menu
+    labels = [one.get_attribute("aria-label") for one in page.locator("figure summary").all()]
+    titles = [str(label).removeprefix("Save “").removesuffix("”") for label in labels]
+    assert len(titles) == 4
+    for title in titles:
+        assert save_figure(page, title, "SVG", folder).read_text("utf-8").startswith("<svg")
+        assert save_figure(page, title, "PNG", folder).read_bytes().startswith(b"\x89PNG")
+        assert json.loads(save_figure(page, title, "JSON", folder).read_text("utf-8"))
+        assert len(save_figure(page, title, "CSV", folder).read_text("utf-8").splitlines()) > 2
+    # What the pointer is told is what is saved. (Of a short sentence: its cells are large.)
+    saved = (folder / "second-layer-0-head-1.csv").read_text("utf-8")
+    _, *rows = csv.reader(io.StringIO(saved, newline=""))
+    box = page.get_by_label("on the second sentence").locator("rect.frame")
+    box.scroll_into_view_if_needed()
+    frame = box.bounding_box()
+    assert frame is not None
+    for row in (3, 6, 9):
+        column = max(range(row + 1), key=lambda key: float(rows[row][1 + key]))
+        x, y = (column + 0.5) / len(rows), (row + 0.5) / len(rows)
+        page.mouse.move(frame["x"] + frame["width"] * x, frame["y"] + frame["height"] * y)
+        said = page.locator(".readout", has_text=f"query {rows[row][0].replace(' ', '␣')}, key")
+        shown = float(said.first.locator("strong").inner_text().replace("−", "-"))
+        assert shown == pytest.approx(float(rows[row][1 + column]), rel=1e-3, abs=1e-6)
+
+
+def _go_on_with_tokens(page: Page, model: str) -> None:
+    page.get_by_label("Model", exact=True).select_option(model)
+    tokens = page.locator("[aria-label=Tokens] span")
+    candidates = page.locator(".candidate button")
+    expect(candidates).not_to_have_count(0)
+    still(page)
+    before = tokens.count()
+    candidates.first.click()
+    expect(page.get_by_text("1 token chosen")).to_be_visible()
+    expect(tokens).to_have_count(before + 1)
+    candidates.first.click()
+    expect(page.get_by_text("2 tokens chosen")).to_be_visible()
+    expect(tokens).to_have_count(before + 2)
+    page.get_by_role("button", name="take back the last").click()
+    expect(tokens).to_have_count(before + 1)
+    page.get_by_role("button", name="start over").click()
+    expect(tokens).to_have_count(before)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from browsing import save_figure, visiting
-from page_server import Running, client_of, own_headers, settings_for
-from playwright.sync_api import Browser, Page, expect
+from page_server import client_of, own_headers, settings_for
 from trained_runs import PEOPLE
 
 from heedful.studies.translation import Translator, align
@@ -161,53 +158,3 @@ def test_nothing_but_an_id_is_taken(ask: Any, name: str) -> None:
         ("ask", {"asker": name, "text": "a"}),
     ):
         assert "unknown" in ask(path, question, 422)["error"]
-
-
-def test_the_page_translates_sorts_heads_and_answers(
-    browser: Browser, models_server: Running, model: str, ask: Any, tmp_path: Path
-) -> None:
-    asker = ask("list")["askers"][0]["id"]
-    state = f"#/models?model={model}&text=Je+suis+ici.&beam=3&on=sentence&second=Tu+es+ici."
-    state += f"&asker={asker}&question=Where+was+Nobody+Atall+born%3F"
-    with visiting(browser, models_server.address + state) as visit:
-        page = visit.page
-        expect(page.locator("[aria-label='Translations, best first'] button")).to_have_count(3)
-        page.locator("[aria-label='Translations, best first'] button").nth(1).click()
-        expect(page).to_have_url(re.compile("[?&]rank=1"))
-        expect(page.get_by_text("Nearest names")).to_be_visible()
-        page.get_by_label("Layer 1, head 1", exact=True).click()
-        expect(page.get_by_role("heading", name="Layer 1, head 1", exact=True)).to_be_visible()
-        expect(page).to_have_url(re.compile("layer=1&head=1"))
-        _look_inside(page)
-        file = save_figure(page, "Alignment", "SVG", tmp_path)
-        assert file.read_text("utf-8").startswith("<svg")
-        assert visit.troubles == []
-        assert visit.hosts == {models_server.access.hosts[0]}
-
-
-def _look_inside(page: Page) -> None:
-    """Use every control that looks into the model."""
-    heads = page.get_by_role("application")
-    expect(heads).to_be_visible()
-    heads.focus()
-    heads.press("ArrowUp")
-    expect(page.get_by_role("heading", name="Layer 0, head 1", exact=True)).to_be_visible()
-    heads.press("x")
-    expect(page.locator("[data-effect]")).to_contain_text("→")
-    expect(page).to_have_url(re.compile("without=0.1"))
-    page.get_by_role("button", name="take heads away by click").click()
-    heads.click(position={"x": 30, "y": 30})  # inside the first picture
-    expect(page.get_by_label("Bring back 0.0")).to_be_visible()
-    page.get_by_label("Bring back 0.0").click()
-    page.get_by_role("button", name="bring all back").click()
-    expect(page.locator("[data-effect]")).to_have_count(0)
-    page.get_by_role("button", name="arcs").click()
-    expect(page.get_by_label("as arcs").first).to_be_visible()
-    expect(page.get_by_label("as arcs")).to_have_count(2)  # both sentences
-    page.get_by_role("button", name="matrix").click()
-    expect(page.get_by_label("on the second sentence")).to_be_visible()
-    page.get_by_label("Tokens of the translation").locator("button").nth(1).click()
-    expect(page.get_by_label("Alternatives at this place").locator("li")).not_to_have_count(0)
-    page.get_by_label("Method of attribution").select_option("attention")
-    expect(page.get_by_text("by attention: what the heads")).to_be_visible()
-    expect(page).to_have_url(re.compile("method=attention"))

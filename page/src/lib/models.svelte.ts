@@ -208,7 +208,8 @@ export class ModelsState {
 
   askHead(): void {
     this.exact = null
-    if (!this.read || this.read.layer !== this.layer || this.#waits) return
+    this.#exacts.stop() // an answer about another sentence must not come late
+    if (!this.read || this.reading || this.read.layer !== this.layer || this.#waits) return
     this.#exacts.ask({ ...this.#sentence, head: this.head })
   }
 
