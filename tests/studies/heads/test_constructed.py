@@ -12,9 +12,9 @@ from heedful.studies.heads.constructed import LAYERS, ROLES, construct, score_na
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_every_name_is_the_role_that_was_built(shape, noise: float) -> None:
     scores = score_names([construct(shape, seed, noise=noise) for seed in (100, 101)])
-    assert {one.name for one in scores} == set(ROLES)
+    assert [one.name for one in scores] == list(ROLES)
     for one in scores:
-        assert one.given == one.built == one.right
+        assert one.given == one.built == one.does == one.right
         assert one.precision[0] == one.recall[0] == 1.0
 
 

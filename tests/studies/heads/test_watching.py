@@ -115,6 +115,33 @@ def test_heads_made_by_hand_get_their_names() -> None:
     assert sets["induction"][13].nonzero().flatten().tolist() == [4]
 
 
+def test_a_head_that_reads_evenly_does_not_follow_the_source() -> None:
+    time, end = 24, 12
+    row = Row(tokens=tuple(range(time)), source=(1, end))
+    even = torch.ones(time, time).tril()
+    leaning = even.clone()
+    for query in range(end, time):  # a thousandth more on the place that answers to this one
+        leaning[query, 1 + (query - end) * 10 // 11] += 0.001
+    following = leaning.clone()
+    for query in range(end, time):
+        following[query, 1 + (query - end) * 10 // 11] += 20
+    weights = torch.stack([even, leaning, following])
+    watch = Watch(a_decoder(layers=1, width=24, attention=Attention(heads=3)))
+    watch.see(0, made_trace(weights / weights.sum(dim=-1, keepdim=True)), row)
+    found = watch.behaviour()
+    assert [head.looks_for for head in found.heads] == ["", "", "source"]
+    leans, follows = found.heads[1], found.heads[2]
+    assert leans.follows is not None
+    assert leans.moves is not None
+    assert follows.moves is not None
+    assert leans.follows.value > 0.9 > 0.01 > leans.moves.value
+    assert 0.5 < follows.moves.value < 1
+    # What an even reader puts on a set is called chance.
+    masses = found.heads[0].masses
+    for name in ("previous", "first", "source"):
+        assert math.isclose(found.chance[name], masses[name].value, rel_tol=1e-6)
+
+
 @pytest.mark.parametrize(("shift", "name"), [(0, "duplicate"), (1, "induction")])
 def test_a_head_that_finds_the_earlier_copy_is_recognised(shift: int, name: str) -> None:
     length = 8

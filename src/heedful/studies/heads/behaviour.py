@@ -13,6 +13,15 @@ Which key is told by the mass on a set of keys that depends on the text:
     induction   positions that follow an earlier occurrence of this token
     source      in a translation: the source sentence, for queries in the target
 
+A head that reads evenly puts some mass on every set, most of it on large ones. Where several sets
+get enough mass, the head is named by the one that gets most above that chance:
+
+    lift = (mass − chance) / (1 − chance)
+
+The source is named only where what is read there goes along with the target: over target places,
+the mean place that is read in the source has a correlation with the place in the target, and
+moves, as a share of the source, at least so far for each share of the target.
+
 Duplicate and induction are measured on random tokens written twice, where every token has
 exactly one earlier occurrence and content gives no other reason to look there; the same masses
 on the text are kept beside them. Queries with few keys in sight say nothing and are left out.
@@ -39,6 +48,8 @@ from heedful.studies.heads.sample import Row, Sample
 Kind = Literal["copies", "averages", "diffuse"]
 KINDS: tuple[Kind, ...] = ("copies", "averages", "diffuse")
 PATTERNS = ("previous", "self", "first", "duplicate", "induction", "source")
+REPEATED = {"duplicate": 0, "induction": 1}
+"""What is measured on tokens written twice, and how far behind the earlier copy it lies."""
 WORDS = {
     "previous": "previous token",
     "self": "itself",
@@ -62,6 +73,9 @@ CHOSEN = 0.4
 """The mass from which a head is said to look for a set of keys."""
 FOLLOWS = 0.5
 """The correlation from which a head is said to follow the source."""
+MOVES = 0.25
+"""How far the place that it reads must move with the target: 1 is from one end to the other. A head
+that reads nearly evenly has a correlation too, with a place that hardly moves."""
 BLOCK = 16
 """Neighbouring positions that make one observation for the intervals."""
 REPEATS = 4
@@ -90,8 +104,11 @@ class HeadBehaviour(Record):
     follows: Estimate | None
     """For translations: the correlation between the place in the target and the mean place that
     is read in the source, over sentences."""
+    moves: Estimate | None
+    """For translations: how far that place moves, as a share of the source, while the target goes
+    from its beginning to its end."""
     looks_for: str
-    """The set with the most mass, if it is enough; otherwise empty."""
+    """The set with the most mass above chance, of those with enough; otherwise empty."""
     by_position: str
     """For each position of the first row: c, a, d, or a dot where too little is in sight."""
 
@@ -109,6 +126,8 @@ class Behaviour(Record):
     """Layer by layer."""
     counts: dict[str, int]
     """How many heads have each label."""
+    chance: dict[str, float]
+    """The mass on each set of a head that reads evenly."""
     thresholds: dict[str, float]
     """What the words mean here."""
     repeated: int
@@ -139,7 +158,8 @@ class Watch:
         self._repeated: list[dict[str, list[Float[np.ndarray, "heads queries"]]]] = [
             {} for _ in range(self.layers)
         ]
-        self._follows: list[list[Float[np.ndarray, " heads"]]] = [[] for _ in range(self.layers)]
+        self._follows: list[list[Float[np.ndarray, "2 heads"]]] = [[] for _ in range(self.layers)]
+        self._chance: dict[str, list[Float[np.ndarray, " queries"]]] = {}
         self._letters: list[list[str]] = [[] for _ in range(self.layers)]
         self._repeats = 0
 
@@ -161,6 +181,9 @@ class Watch:
             if bool(defined.any()):
                 mass = (weights * members).sum(dim=-1)[:, defined]
                 noted.setdefault(name, []).append(mass.numpy())
+                if layer == 0 and name not in REPEATED:
+                    even = (members.sum(dim=-1) / in_sight)[defined]
+                    self._chance.setdefault(name, []).append(even.numpy())
         if row.source is not None:
             self._follows[layer].append(_following(weights, row.source))
         if not self._letters[layer]:
@@ -174,31 +197,45 @@ class Watch:
         weights = trace.weights[0].detach()
         queries = torch.arange(first + length, first + 2 * length)
         noted = self._repeated[layer]
-        for name, shift in (("duplicate", 0), ("induction", 1)):
+        for name, shift in REPEATED.items():
             mass = weights[:, queries, queries - length + shift]
             noted.setdefault(name, []).append(mass.numpy())
+            if layer == 0:
+                self._chance.setdefault(name, []).append((1.0 / (queries + 1)).double().numpy())
         self._repeats = length
 
     def behaviour(self) -> Behaviour:
         """Return what was seen."""
+        chances = {
+            name: float(np.concatenate(parts).mean()) for name, parts in self._chance.items()
+        }
         heads = tuple(
-            self._head(layer, head) for layer in range(self.layers) for head in range(self.heads)
+            self._head(layer, head, chances)
+            for layer in range(self.layers)
+            for head in range(self.heads)
         )
         labels = [head.label for head in heads]
         return Behaviour(
             heads=heads,
             counts={label: labels.count(label) for label in (*PATTERNS, *KINDS) if label in labels},
-            thresholds={"copied": COPIED, "few": FEW, "chosen": CHOSEN, "follows": FOLLOWS},
+            chance=chances,
+            thresholds={
+                "copied": COPIED,
+                "few": FEW,
+                "chosen": CHOSEN,
+                "follows": FOLLOWS,
+                "moves": MOVES,
+            },
             repeated=self._repeats,
         )
 
-    def _head(self, layer: int, head: int) -> HeadBehaviour:
+    def _head(self, layer: int, head: int, chances: dict[str, float]) -> HeadBehaviour:
         noted = {
             name: np.concatenate([part[head] for part in parts])
             for name, parts in self._text[layer].items()
         }
         masses = {
-            (f"{name} in text" if name in ("duplicate", "induction") else name): _estimate(values)
+            (f"{name} in text" if name in REPEATED else name): _estimate(values)
             for name, values in noted.items()
             if name in PATTERNS
         }
@@ -209,9 +246,14 @@ class Watch:
         shares: dict[str, float] = {
             kind: float((noted["code"] == code).mean()) for code, kind in enumerate(KINDS)
         }
-        follows = None
+        follows = moves = None
         if self._follows[layer]:
-            follows = Estimate.of([row[head] for row in self._follows[layer]])
+            follows, moves = (
+                Estimate.of([row[kind, head] for row in self._follows[layer]]) for kind in (0, 1)
+            )
+        enough = {name: one.value for name, one in masses.items() if name in PATTERNS}
+        if follows is None or moves is None or follows.value < FOLLOWS or moves.value < MOVES:
+            enough.pop("source", None)
         return HeadBehaviour(
             layer=layer,
             head=head,
@@ -222,7 +264,8 @@ class Watch:
             effective_keys=_estimate(noted["effective"]),
             masses=masses,
             follows=follows,
-            looks_for=_looks_for(masses, follows),
+            moves=moves,
+            looks_for=_looks_for(enough, chances),
             by_position=self._letters[layer][head],
         )
 
@@ -306,26 +349,31 @@ def _codes(
 
 def _following(
     weights: Float[Tensor, "heads queries keys"], source: tuple[int, int]
-) -> Float[np.ndarray, " heads"]:
-    """Return how well the mean place read in the source goes with the place in the target."""
+) -> Float[np.ndarray, "2 heads"]:
+    """Return how the mean place read in the source goes with the place in the target: their
+    correlation, and how far the one moves with the other, as shares of source and target."""
     begin, end = source
     read = weights[:, end:, begin:end]
-    places = torch.arange(end - begin, dtype=weights.dtype)
+    places = (torch.arange(end - begin, dtype=weights.dtype) + 0.5) / (end - begin)
     centre = (read @ places) / read.sum(dim=-1).clamp(min=1e-300)
     centre = centre - centre.mean(dim=1, keepdim=True)
-    target = torch.arange(centre.shape[1], dtype=weights.dtype)
+    target = (torch.arange(centre.shape[1], dtype=weights.dtype) + 0.5) / max(1, centre.shape[1])
     target = target - target.mean()
+    together = centre @ target
     spread = centre.norm(dim=1) * target.norm()
-    correlation = torch.where(spread > 1e-12, (centre @ target) / spread.clamp(min=1e-300), 0.0)
-    return np.asarray(correlation.numpy())
+    correlation = torch.where(spread > 1e-12, together / spread.clamp(min=1e-300), 0.0)
+    slope = together / target.square().sum().clamp(min=1e-300)
+    return np.asarray(torch.stack([correlation, slope]).numpy())
 
 
-def _looks_for(masses: dict[str, Estimate], follows: Estimate | None) -> str:
-    candidates = {name: masses[name].value for name in PATTERNS if name in masses}
-    if follows is None or follows.value < FOLLOWS:
-        candidates.pop("source", None)
-    best = max(candidates, key=lambda name: candidates[name], default="")
-    return best if best and candidates[best] >= CHOSEN else ""
+def _looks_for(masses: dict[str, float], chances: dict[str, float]) -> str:
+    """Return the set with the most mass above chance, of those with enough."""
+    lifts = {
+        name: (mass - chances[name]) / (1 - chances[name])
+        for name, mass in masses.items()
+        if mass >= CHOSEN and chances[name] < 1
+    }
+    return max(lifts, key=lambda name: lifts[name], default="")
 
 
 def _estimate(values: Float[np.ndarray, " queries"]) -> Estimate:

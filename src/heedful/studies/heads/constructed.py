@@ -8,6 +8,7 @@ without a mean, so that the norm of a layer only scales them. Each head then mat
     duplicate   the token's code, and not the own position
     induction   the token's code with that of the token before, which the layer below wrote
     averages    the positions t − 1 to t − 4      diffuse    nothing      copies    position t − 3
+    source      the place in the source that answers to this one in the target, which is as long
 
 With rotary positions the first pairs of a head tell distances, Σ cos θᵢ(t − s − Δ), and the last
 ones, which hardly rotate over a short text, hold the codes of tokens. Noise on all weights makes
@@ -31,7 +32,7 @@ from heedful.model.decoder import TransformerBlock
 from heedful.positions.schemes import Learned, Rotary
 from heedful.records import Record
 from heedful.stats import wilson
-from heedful.studies.heads.behaviour import Watch, watch_repeats
+from heedful.studies.heads.behaviour import CHOSEN, IN_SIGHT, Watch, watch_repeats
 from heedful.studies.heads.sample import Row, Sample
 
 Shape = Literal["gpt2", "llama"]
@@ -44,12 +45,17 @@ DISTANCE_PAIRS = 6
 BASE = 1e8
 SHARPNESS = 24.0
 """Difference of logits between the key that is meant and the others."""
-ROLES = ("previous", "self", "first", "duplicate", "induction", "averages", "diffuse", "copies")
-DISTANCES = {"previous": (1,), "self": (0,), "copies": (3,), "averages": (1, 2, 3, 4)}
-"""How far back heads look that look at places."""
+DISTANCES = {"previous": (1,), "self": (0,), "copies": (3,), "averages": (1, 2, 3, 4),
+             "source": (LENGTH // 2,)}  # fmt: skip
+"""How far back heads look that look at places. Texts are read as translations: their first half is
+the source, so that half a text back is where the target came from."""
+ROLES = (
+    *("previous", "self", "first", "duplicate", "induction", "source"),
+    *("averages", "diffuse", "copies"),
+)
 LAYERS = (
-    ("previous", "first", "averages", "diffuse", "duplicate", "self", "copies"),
-    ("induction", "diffuse", "previous", "duplicate", "first", "averages", "copies"),
+    ("previous", "first", "averages", "diffuse", "duplicate", "self", "copies", "source"),
+    ("induction", "diffuse", "previous", "duplicate", "first", "averages", "copies", "source"),
 )
 """The role of each head; a model gets them in an order of its own within a layer."""
 
@@ -151,12 +157,9 @@ def _learned_match(role: str, features: _Features) -> tuple[Tensor, Tensor]:
     """Return what queries and keys pick from the stream, with positions as codes."""
     query, key = torch.zeros(2, HEAD_WIDTH, features.width, dtype=torch.float64)
     place, token = slice(0, LENGTH), slice(LENGTH, LENGTH + TOKENS)
-    distances = {"previous": (1,), "self": (0,), "copies": (3,), "averages": (1, 2, 3, 4)}.get(
-        role, ()
-    )
     if role != "diffuse":
         key[place] = features.place.T
-    for distance in distances:
+    for distance in DISTANCES.get(role, ()):
         query[: LENGTH - distance] += features.place.T[distance:]
     if role == "first":
         query[0] = features.place.sum(dim=1)
@@ -175,10 +178,9 @@ def _rotary_match(role: str, features: _Features) -> tuple[Tensor, Tensor]:
     constant = features.place[:, 0]
     # Σ cos θᵢ(t − s − Δ) over the pairs; two neighbours differ by half a unit at most.
     size = 2.5 / math.sqrt(DISTANCE_PAIRS)
-    shift = {"previous": 1.0, "self": 0.0, "copies": 3.0, "averages": 2.5, "duplicate": 0.0}.get(
-        role
-    )
-    if shift is not None:
+    distances = (0,) if role == "duplicate" else DISTANCES.get(role)
+    if distances is not None:
+        shift = sum(distances) / len(distances)
         sign = -1.0 if role == "duplicate" else 1.0
         strength = size * (0.5 if role == "averages" else 1.0)
         for pair, angle in enumerate(angles):
@@ -203,28 +205,24 @@ class NameScore(Record):
     """How often a name is right, and how often it is found."""
 
     name: str
-    given: int
-    """Heads that were given the name."""
     built: int
     """Heads that were built for it."""
+    does: int
+    """Heads that do it on other texts, whatever they were built for: noise takes roles away."""
+    given: int
+    """Heads that were given the name."""
     right: int
-    """Both."""
+    """Heads that were given the name, and do it."""
 
     @property
     def precision(self) -> tuple[float, float, float]:
         """Share of the names given that are right, with Wilson's interval."""
-        return (
-            self.right / self.given if self.given else math.nan,
-            *wilson(self.right, self.given),
-        )
+        return _share(self.right, self.given)
 
     @property
     def recall(self) -> tuple[float, float, float]:
-        """Share of the heads built that are found, with Wilson's interval."""
-        return (
-            self.right / self.built if self.built else math.nan,
-            *wilson(self.right, self.built),
-        )
+        """Share of the heads that do it that are found, with Wilson's interval."""
+        return _share(self.right, self.does)
 
 
 def _share(right: int, of: int) -> tuple[float, float, float]:
@@ -233,41 +231,104 @@ def _share(right: int, of: int) -> tuple[float, float, float]:
 
 def score_names(models: list[ConstructedModel], *, seed: int = 0) -> tuple[NameScore, ...]:
     """Name every head of some models as `heed study heads` does, and count against the truth."""
-    pairs: list[tuple[str, str]] = []
+    found: list[tuple[str, str, str]] = []
     for number, model in enumerate(models):
-        names = _names(model, seed + number)
-        pairs += [
-            (role, names[layer][head])
+        names, truth = names_of(model, seed + number), roles_done(model, seed + number)
+        found += [
+            (role, truth[layer][head], names[layer][head])
             for layer, roles in enumerate(model.roles)
             for head, role in enumerate(roles)
         ]
-    known = sorted({name for pair in pairs for name in pair}, key=lambda name: _order(name))
     return tuple(
         NameScore(
             name=name,
-            given=sum(found == name for _, found in pairs),
-            built=sum(role == name for role, _ in pairs),
-            right=sum(role == found == name for role, found in pairs),
+            built=sum(role == name for role, _, _ in found),
+            does=sum(truth == name for _, truth, _ in found),
+            given=sum(given == name for _, _, given in found),
+            right=sum(given == truth == name for _, truth, given in found),
         )
-        for name in known
+        for name in ROLES
     )
 
 
-def _order(name: str) -> tuple[int, str]:
-    return (ROLES.index(name) if name in ROLES else len(ROLES), name)
+def names_of(model: ConstructedModel, seed: int) -> list[list[str]]:
+    """Return the name of every head, as the study gives it after four texts."""
+    watch = _watched(model, seed, texts=4)
+    heads = watch.behaviour().heads
+    count = model.decoder.config.attention.heads
+    return [[head.label for head in heads[i : i + count]] for i in range(0, len(heads), count)]
 
 
-def _names(model: ConstructedModel, seed: int) -> list[list[str]]:
+NEAR = 2
+"""How far from the place that answers to it a head may read that follows the source."""
+TRUE_TEXTS = 24
+"""Texts that tell it, none of which the names come from."""
+
+
+def roles_done(model: ConstructedModel, seed: int) -> list[list[str]]:
+    """Return what every head does, by the keys that roles speak of, on texts of its own.
+
+    A head does what a role says if so much of its reading is there as the name promises, over all
+    queries for which there is such a key. Where it does none of it, it is called by how it spreads
+    its reading.
+    """
+    watch = _watched(model, 1_000 + seed, texts=TRUE_TEXTS)
+    count = model.decoder.config.attention.heads
+    kinds = [head.kind for head in watch.behaviour().heads]
+    done = []
+    for head, masses in enumerate(_role_masses(model, 2_000 + seed)):
+        best = max(masses, key=lambda role: masses[role])
+        done.append(best if masses[best] >= CHOSEN else kinds[head])
+    return [done[first : first + count] for first in range(0, len(done), count)]
+
+
+def _role_masses(model: ConstructedModel, seed: int) -> list[dict[str, float]]:
+    """Return the mean mass of every head on the keys that each role speaks of."""
     random = np.random.default_rng(seed)
-    rows = tuple(
-        Row(tokens=(0, *(int(one) for one in random.integers(1, TOKENS, LENGTH - 1))))
-        for _ in range(4)
-    )
+    sums: dict[str, Tensor] = {}
+
+    def add(role: str, weights: Tensor, asking: Tensor, keys: Tensor) -> None:
+        mass = weights[:, asking, keys].mean(dim=1)
+        sums[role] = sums.get(role, torch.zeros_like(mass)) + mass / TRUE_TEXTS
+
+    for _ in range(TRUE_TEXTS):
+        weights = _all_weights(model.decoder, _text(random).tokens)
+        for role in ("previous", "self"):
+            (distance,) = DISTANCES[role]
+            asking = torch.arange(IN_SIGHT, LENGTH)
+            add(role, weights, asking, asking - distance)
+        for aside in range(-NEAR, NEAR + 1):
+            asking = torch.arange(LENGTH // 2 + 1 + max(0, -aside), LENGTH - max(0, aside))
+            add("source", weights, asking, asking - LENGTH // 2 + aside)
+        asking = torch.arange(IN_SIGHT, LENGTH)
+        add("first", weights, asking, torch.zeros_like(asking))
+        drawn = random.permutation(np.arange(1, TOKENS)).tolist()
+        weights = _all_weights(model.decoder, (0, *drawn, *drawn))
+        asking = torch.arange(1 + len(drawn), 1 + 2 * len(drawn))
+        add("duplicate", weights, asking, asking - len(drawn))
+        add("induction", weights, asking, asking - len(drawn) + 1)
+    heads = len(next(iter(sums.values())))
+    return [{role: float(mass[head]) for role, mass in sums.items()} for head in range(heads)]
+
+
+def _all_weights(decoder: Decoder, tokens: tuple[int, ...]) -> Tensor:
+    """Return the weights of all heads, layer after layer: (heads, queries, keys)."""
+    with torch.no_grad():
+        trace = decoder.trace(torch.tensor([tokens]))
+    return torch.cat([layer.weights[0] for layer in trace.layers])
+
+
+def _text(random: np.random.Generator) -> Row:
+    tokens = (0, *(int(one) for one in random.integers(1, TOKENS, LENGTH - 1)))
+    return Row(tokens=tokens, source=(1, LENGTH // 2))
+
+
+def _watched(model: ConstructedModel, seed: int, *, texts: int) -> Watch:
+    random = np.random.default_rng(seed)
+    rows = tuple(_text(random) for _ in range(texts))
     watch = Watch(model.decoder)
     with torch.no_grad():
         for row in rows:
             model.decoder.visit(row.tensor(), partial(watch.see, row=row))
     watch_repeats(model.decoder, Sample(name="random tokens", rows=rows), watch, seed)
-    heads = watch.behaviour().heads
-    count = model.decoder.config.attention.heads
-    return [[head.label for head in heads[i : i + count]] for i in range(0, len(heads), count)]
+    return watch
