@@ -113,7 +113,7 @@ METHOD_WORDS = {
     "attention": "what the heads that align read",
     "value norm": "the same, times the norm of what each value adds",
     "gradient": "gradient of log p times embedding",
-    "integrated": "gradients integrated from empty embeddings",
+    "integrated": "gradients integrated from mean embeddings",
     "erasure": "how far log p of the word falls when a source word is taken out",
     "diagonal": "control: the word at the same relative place",
     "random": "control: any word",
@@ -190,7 +190,7 @@ def attribution_blocks(record: AttributionStudy) -> Iterator[Block]:
             f"{100 * error.value:.1f} % ({100 * error.low:.1f} to {100 * error.high:.1f})",
             *(f"{fall.value:.2f} ± {fall.error:.2f}" for fall in one.deletion),
             f"{1000 * one.seconds:.0f}" if one.seconds else "",
-            METHOD_WORDS[one.method],
+            METHOD_WORDS.get(one.method, "another program"),
         )
     yield grid
     yield Bullets(tuple(one.text for one in record.conclusions))
@@ -207,14 +207,16 @@ def attribution_figure(record: AttributionStudy) -> Figure:
         left, right = figure.subplots(1, 2)
         for place, one in enumerate(record.trials):
             error = one.alignment_error
-            left.barh(place, error.value, color=colours[one.method], height=0.62, alpha=0.85)
+            left.barh(
+                place, error.value, color=colours.get(one.method, GREY), height=0.62, alpha=0.85
+            )
             spread = [[error.value - error.low], [error.high - error.value]]
             left.errorbar(error.value, place, xerr=spread, color="black", capsize=3, linewidth=1.1)
             right.errorbar(
                 [0, *range(1, len(one.deletion) + 1)],
                 [0.0, *(fall.value for fall in one.deletion)],
                 yerr=[0.0, *(fall.error for fall in one.deletion)],
-                color=colours[one.method],
+                color=colours.get(one.method, GREY),
                 marker="o",
                 ms=3.5,
                 linewidth=1.5,

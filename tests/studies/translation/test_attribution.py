@@ -22,6 +22,7 @@ from heedful.studies.translation.attribution import (
     gradient_products,
     head_weights,
     integrated_products,
+    scores,
 )
 from heedful.studies.translation.attribution_study import (
     CONTROLS,
@@ -110,14 +111,18 @@ def test_the_study_tries_every_method_and_says_what_it_cannot_tell() -> None:
     tokenizer = all_bytes()
     decoder = Decoder(llama_like(tokenizer.size, context=160), seed=1).eval()
     known = Translator(decoder, tokenizer, TranslationFormat())
-    record = study_attribution(known, "random weights", sentences=3)
-    assert [one.method for one in record.trials] == [*METHODS, *CONTROLS]
+    again = {"erasure again": lambda reading: scores(reading, "erasure")}
+    record = study_attribution(known, "random weights", sentences=3, others=again)
+    assert [one.method for one in record.trials] == [*METHODS, "erasure again", *CONTROLS]
+    ours, other = (record.trials[METHODS.index("erasure") + place] for place in (0, 1))
+    kept = ("alignment_error", "deletion", "mean_deletion")
+    assert [other.to_dict()[name] for name in kept] == [ours.to_dict()[name] for name in kept]
     for one in record.trials:
         assert 0 <= one.alignment_error.low <= one.alignment_error.high <= 1
         assert len(one.deletion) == 3
     # Nothing falls further than what erasure chose for its first word.
     first = {one.method: one.deletion[0].value for one in record.trials}
-    assert max(first, key=lambda name: first[name]) == "erasure"
+    assert max(first.values()) == first["erasure"]
     assert json.loads(record.to_json())["sentences"] == 3
     assert "erasure" in written(attribution_blocks(record))
     assert len(attribution_figure(record).axes) == 2

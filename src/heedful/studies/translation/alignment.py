@@ -124,7 +124,7 @@ def align_tokens(
     if not targets.words or not sources.words:
         return _nothing(text, shown, sources, targets, method)
     found, heads = _scored(reading_of(translator, source, tokens, sources), method)
-    raw = targets.joined(sources.joined(found.T).T, mean=True)
+    raw = of_words(found, sources, targets)
     mass = raw.sum(axis=1)
     # A word that owes nothing to the source has no row; it is spread evenly, with mass 0.
     even = np.full_like(raw, 1 / raw.shape[1])
@@ -140,6 +140,13 @@ def align_tokens(
         heads=heads,
         method=method,
     )
+
+
+def of_words(
+    found: Float[np.ndarray, "tokens source_tokens"], sources: TextWords, targets: TextWords
+) -> Float[np.ndarray, "targets sources"]:
+    """Return the scores of words, from those of their tokens."""
+    return targets.joined(sources.joined(found.T).T, mean=True)
 
 
 def words_of(

@@ -36,7 +36,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 BEST_METHOD: Method = "erasure"
 """What alignments are made with unless another is asked for: the method with the least alignment
 error on the phrasebook, whose words the translation also needs most (`heed study attribution`; the
-figures are in docs/attribution.md)."""
+figures are in docs/inside.md)."""
 STEPS = 16
 """Points of the path of integrated gradients (Gauss and Legendre). Where a norm bends the path near
 its start the sum is off by some tenths of a nat; which word scores highest hardly ever changes."""

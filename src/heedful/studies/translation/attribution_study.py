@@ -20,9 +20,10 @@ that one word can give. Two controls know nothing: the word at the same relative
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from types import MappingProxyType
 
 import numpy as np
 from jaxtyping import Float
@@ -33,8 +34,8 @@ from heedful.progress import Step
 from heedful.records import Record
 from heedful.stats import Estimate, percentile_interval
 from heedful.studies.conclusions import Basis, Conclusion, Measurement, Study
-from heedful.studies.translation.alignment import align_tokens, reading_of, words_of
-from heedful.studies.translation.attribution import METHODS, ForcedTranslation
+from heedful.studies.translation.alignment import align_tokens, of_words, reading_of, words_of
+from heedful.studies.translation.attribution import METHODS, ForcedTranslation, Scores
 from heedful.studies.translation.translator import Translator
 
 CONTROLS = ("diagonal", "random")
@@ -46,6 +47,10 @@ RESAMPLES = 2_000
 Links = frozenset[tuple[int, int]]
 """Pairs of a source word and a target word, by number."""
 WordScores = Float[np.ndarray, "targets sources"]
+OtherMethods = Mapping[str, Callable[[ForcedTranslation], Scores]]
+"""Methods of another program, by name: what each says of the tokens of a source and its
+translation."""
+NO_OTHERS: OtherMethods = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,7 +83,7 @@ class AttributionStudy(Study):
     """Those of them for which the grammar knows the source word."""
     sure_links: int
     trials: tuple[MethodTrial, ...]
-    """The five methods, then the controls."""
+    """The five methods, then those of other programs, then the controls."""
     best: str
     """The method with the least alignment error."""
     second: str
@@ -121,9 +126,13 @@ def study_attribution(
     *,
     sentences: int = 200,
     seed: int = 0,
+    others: OtherMethods = NO_OTHERS,
     progress: Step | None = None,
 ) -> AttributionStudy:
-    """Try every method on test sentences of the phrasebook, and return how each did."""
+    """Try every method on test sentences of the phrasebook, and return how each did.
+
+    `others` are tried beside ours; the best and the second are among ours.
+    """
     if translator.format.languages != ("fr", "en"):
         languages = " into ".join(translator.format.languages)
         raise InputError(
@@ -135,12 +144,12 @@ def study_attribution(
     random = np.random.default_rng(seed)
     pairs = [one for one in linked_pairs(sentences) if any(link.sure for link in one.links)]
     for done, pair in enumerate(pairs, start=1):
-        results.append(_tried(translator, pair, random))
+        results.append(_tried(translator, pair, random, others))
         if progress is not None:
             progress(done, len(pairs))
     if not results:
         raise InputError("sentences", f"{sentences} give none with a sure link", hint="take more")
-    return _record(name, results)
+    return _record(name, results, (*METHODS, *others, *CONTROLS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +165,9 @@ class _Sentence:
     seconds: dict[str, float]
 
 
-def _tried(translator: Translator, pair: LinkedPair, random: np.random.Generator) -> _Sentence:
+def _tried(
+    translator: Translator, pair: LinkedPair, random: np.random.Generator, others: OtherMethods
+) -> _Sentence:
     tokens = translator.tokenizer.encode(pair.pair.english)
     text = translator.format.written(pair.pair.french)
     sources, targets, shown = words_of(translator, text, tokens)
@@ -171,13 +182,17 @@ def _tried(translator: Translator, pair: LinkedPair, random: np.random.Generator
         aligned = align_tokens(translator, pair.pair.french, tokens, method)
         seconds[method] = time.process_time() - began
         found[method] = aligned.weights
+    reading = reading_of(translator, pair.pair.french, tokens, sources)
+    for name, score in others.items():
+        began = time.process_time()
+        found[name] = of_words(score(reading), sources, targets)
+        seconds[name] = time.process_time() - began
     shape = (len(targets.words), len(sources.words))
     found["diagonal"] = -abs(_places(shape[0])[:, None] - _places(shape[1])[None])
     found["random"] = random.random(shape)
     sure, possible = gold_links(pair, sources.spans, targets.spans)
     linked = sorted({target for _, target in possible})
     counts = {name: _counted(scores, linked, sure, possible) for name, scores in found.items()}
-    reading = reading_of(translator, pair.pair.french, tokens, sources)
     falls = _falls(reading, found, targets.owners)
     return _Sentence(counts, len(sure), len(linked), shape[0], falls, seconds)
 
@@ -242,8 +257,7 @@ def _falls(
     return falls
 
 
-def _record(name: str, results: list[_Sentence]) -> AttributionStudy:
-    names = (*METHODS, *CONTROLS)
+def _record(name: str, results: list[_Sentence], names: Sequence[str]) -> AttributionStudy:
     counts = {one: np.array([result.counts[one] for result in results]) for one in names}
     sure = np.array([result.sure for result in results])
     random = np.random.default_rng(0)
