@@ -43,6 +43,7 @@ PARTS = {
     ),
     "web": ("fastapi", "uvicorn"),
     "hf": ("transformers",),
+    "onnx": ("onnx", "onnxruntime"),
     "cluster": ("dask", "distributed"),
 }
 FEATURES = (

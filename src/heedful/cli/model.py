@@ -154,8 +154,11 @@ def export(
     folder: Annotated[Path, Parameter(help="A new folder.")],
     *,
     to: Annotated[
-        Literal["hf", "heedful"],
-        Parameter(help="hf opens in transformers; heedful holds any decoder of this package."),
+        Literal["hf", "heedful", "onnx"],
+        Parameter(
+            help="hf opens in transformers; heedful holds any decoder of this package; onnx runs "
+            "in onnxruntime."
+        ),
     ] = "hf",
     dtype: Annotated[
         Literal["float32", "float16", "bfloat16", "int8"],
@@ -163,16 +166,19 @@ def export(
     ] = "float32",
     json: JsonFlag = False,
 ) -> int:
-    """Write a trained model as a folder: safetensors weights, tokenizer and model card.
+    """Write a trained model as a folder: weights, tokenizer and model card.
 
     `--to hf` opens with AutoModelForCausalLM and AutoTokenizer and gives the same tokens; README.md
     has the lines to do so. A model with a setting that no family of Hugging Face knows is refused,
-    naming the setting and a value that would work.
+    naming the setting and a value that would work. `--to onnx` writes any decoder as one graph from
+    token ids to logits, for any batch and length up to the context, without a cache; where
+    onnxruntime is installed, its logits are compared with ours before the folder appears.
 
     Examples:
 
         heed export runs/phrasebook --to hf translator
         heed export runs/phrasebook --to heedful translator
+        heed export runs/phrasebook --to onnx translator
     """
     from heedful.studies.exporting import export as written
     from heedful.views.models import export_blocks

@@ -1,4 +1,4 @@
-"""A trained model for other programs: a folder that `transformers` opens, or our own form.
+"""A trained model for other programs: a folder that `transformers` opens, ONNX, or our own form.
 
 What goes along: the tokenizer with its marks, the ids that begin and end a text, how pairs are
 written (`translation.json`), and the model card as README.md with the lines that use it there.
@@ -16,6 +16,8 @@ import torch
 from heedful.errors import InputError
 from heedful.model import Decoder, load, parameter_count, write_folder
 from heedful.model.weights.huggingface import check_new_folder
+from heedful.model.weights.onnx import difference as onnx_difference
+from heedful.model.weights.onnx import write_onnx
 from heedful.records import Record
 from heedful.studies.text_training import prepare
 from heedful.studies.translation.model_card import CARD
@@ -24,7 +26,8 @@ from heedful.tokenization import Tokenizer
 from heedful.training.folder import CONFIG, RunFolder
 from heedful.training.runs import trained_decoder
 
-Target = Literal["hf", "heedful"]
+Target = Literal["hf", "heedful", "onnx"]
+ONNX_FILE = "model.onnx"
 FORMS: dict[str, Literal["huggingface", "heedful"]] = {"hf": "huggingface", "heedful": "heedful"}
 
 
@@ -37,9 +40,9 @@ class Export(Record):
     folder: str
     """Where it lies now."""
     form: str
-    """huggingface or heedful."""
+    """huggingface, heedful or onnx."""
     family: str
-    """What opens it: gpt2, llama, qwen2, qwen3, or heedful."""
+    """What opens it: gpt2, llama, qwen2, qwen3, heedful, or onnx."""
     parameters: int
     """How many numbers it has."""
     dtype: str
@@ -48,31 +51,55 @@ class Export(Record):
     """What was written, with its bytes."""
     translates: tuple[str, str] | None
     """From which language into which; None for a model that continues texts."""
+    difference: float | None = None
+    """ONNX: how far a logit of onnxruntime was from ours; None where it was not tried."""
 
 
 def export(path: Path, folder: Path, *, to: Target = "hf", dtype: str = "float32") -> Export:
     """Write the model of a run, or any model that can be read, into a new folder."""
     check_new_folder(folder)
+    if to == "onnx" and dtype != "float32":
+        raise InputError("--dtype", f"is {dtype}", expected="an ONNX file is written in float32")
     decoder, tokenizer, written = _source(path)
+    difference = None
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as place:
         unfinished = Path(place) / folder.name
-        kind: torch.dtype = getattr(torch, dtype)
-        form = write_folder(decoder, unfinished, tokenizer=tokenizer, form=FORMS[to], dtype=kind)
+        if to == "onnx":
+            difference = _write_onnx(decoder, unfinished, tokenizer)
+        else:
+            kind: torch.dtype = getattr(torch, dtype)
+            write_folder(decoder, unfinished, tokenizer=tokenizer, form=FORMS[to], dtype=kind)
         if written is not None:
             written.write(unfinished)
         _write_readme(path, unfinished, written)
         unfinished.rename(folder)
-    family = RunFolder(folder).read(CONFIG)["model_type"]
     return Export(
         model=str(path),
         folder=str(folder),
-        form=form,
-        family=str(family),
+        form=FORMS.get(to, to),
+        family=_family(folder),
         parameters=parameter_count(decoder.config),
         dtype=dtype,
         files={file.name: file.stat().st_size for file in sorted(folder.iterdir())},
         translates=None if written is None else written.languages,
+        difference=difference,
     )
+
+
+def _write_onnx(decoder: Decoder, folder: Path, tokenizer: Tokenizer | None) -> float | None:
+    """Write the graph and its tokenizer; return how far onnxruntime is from us, if it is there."""
+    folder.mkdir()
+    write_onnx(decoder, folder / ONNX_FILE)
+    if tokenizer is not None:
+        tokenizer.save(folder / "tokenizer.json")
+    return onnx_difference(decoder, folder / ONNX_FILE)
+
+
+def _family(folder: Path) -> str:
+    """Return what opens a folder: the family of its config; a graph has none."""
+    if not (folder / CONFIG).is_file():
+        return "onnx"
+    return str(RunFolder(folder).read(CONFIG)["model_type"])
 
 
 def _source(path: Path) -> tuple[Decoder, Tokenizer | None, TranslationFormat | None]:
@@ -92,16 +119,32 @@ def _source(path: Path) -> tuple[Decoder, Tokenizer | None, TranslationFormat | 
 
 
 def _write_readme(path: Path, folder: Path, written: TranslationFormat | None) -> None:
-    """Put the card into the folder, with the lines that use the model in `transformers`."""
+    """Put the card into the folder, with the lines that use the model there."""
     card = next((found for found in (path / CARD, path.parent / CARD) if found.is_file()), None)
     text = card.read_text(encoding="utf-8") if card else f"# {folder.name}\n"
-    if (folder / "tokenizer.json").is_file() and not _is_own(folder):
+    family = _family(folder)
+    if family == "onnx":
+        text += "\n## In onnxruntime\n\n```python\n" + _onnx_snippet(folder, written) + "```\n"
+    elif (folder / "tokenizer.json").is_file() and family != "heedful":
         text += "\n## In transformers\n\n```python\n" + _snippet(written) + "```\n"
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 
-def _is_own(folder: Path) -> bool:
-    return bool(RunFolder(folder).read(CONFIG).get("model_type") == "heedful")
+def _onnx_snippet(folder: Path, written: TranslationFormat | None) -> str:
+    """Return lines that give the likeliest next token; the graph has no cache."""
+    text = '"The beginning of a text"'
+    if written is not None:
+        text = f'"Où est la gare ?{written.between}"'
+    with_tokenizer = (folder / "tokenizer.json").is_file()
+    ids = f'Tokenizer.from_file("FOLDER/tokenizer.json").encode({text}).ids'
+    return (
+        "import numpy as np\nimport onnxruntime\n"
+        + ("from tokenizers import Tokenizer\n\n" if with_tokenizer else "\n")
+        + f'session = onnxruntime.InferenceSession("FOLDER/{ONNX_FILE}")\n'
+        + f"tokens = np.array([{ids if with_tokenizer else '[1, 2, 3]'}])  # (batch, time), int64\n"
+        + 'logits = session.run(["logits"], {"tokens": tokens})[0]\n'
+        + "print(logits[0, -1].argmax())  # the likeliest next token\n"
+    )
 
 
 def _snippet(written: TranslationFormat | None) -> str:

@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.records import Record
 from heedful.views.blocks import Block, Bullets, Table, Text, facts, table
-from heedful.views.formatting import number, size
+from heedful.views.formatting import at_most, number, size
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from heedful.model.weights.checkpoint import ModelInfo, Verification
     from heedful.model.weights.published import Fetched
     from heedful.studies.exporting import Export
     from heedful.training import RunComparison, TrainingResult
-    from heedful.training.runs import Difference, RunList
+    from heedful.training.runs import Difference, FinishedRun, RunList
 else:  # these records live beside torch, without which the views must work
+    Figure = object  # nothing here draws unless it is asked to: commands start without Matplotlib
     Export = Fetched = ModelInfo = Verification = Record
-    Difference = RunComparison = RunList = TrainingResult = Record
+    Difference = FinishedRun = RunComparison = RunList = TrainingResult = Record
 
 
 from heedful.machine import BUSY, Installation, Speed
@@ -96,8 +99,15 @@ def export_blocks(record: Export) -> Iterator[Block]:
         ("form", f"{record.form}, family {record.family}"),
         ("weights", f"{record.parameters:,} parameters as {record.dtype}"),
         None if record.translates is None else ("translates", " → ".join(record.translates)),
+        None if record.form != "onnx" else ("checked", _onnx_check(record.difference)),
         *((name, size(count)) for name, count in record.files.items()),
     )
+
+
+def _onnx_check(difference: float | None) -> str:
+    if difference is None:
+        return "not run: onnxruntime is not installed (pip install 'heedful[onnx]')"
+    return f"onnxruntime gives our logits within {at_most(difference, 2)}"
 
 
 def _flat(config: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
@@ -108,6 +118,8 @@ def _flat(config: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]
             yield f"{before}{name}", value
 
 
+MOST_CURVES = 4
+"""Numbers of an evaluation that a figure draws, one below the other."""
 HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -150,6 +162,35 @@ def training_blocks(record: TrainingResult) -> Iterator[Block]:
         yield Text("The run was already finished: nothing was done.")
     if not record.finished:
         yield Text(f"To go on: heed resume {record.run}")
+
+
+def finished_blocks(record: FinishedRun) -> Iterator[Block]:
+    """Yield how the training of a run ended."""
+    yield from training_blocks(record.result)
+
+
+def finished_figure(record: FinishedRun) -> Figure | None:
+    """Draw its evaluations."""
+    return training_figure(record.result)
+
+
+def training_figure(record: TrainingResult) -> Figure | None:
+    """Draw what was evaluated during a training, step by step; None: it was not, or only once."""
+    if len(record.evaluations) < 2:
+        return None
+    from heedful.views.drawing import house_style, new_figure
+
+    names = list(record.evaluations[-1].values)[:MOST_CURVES]
+    with house_style():
+        figure = new_figure(7.2, 0.6 + 2.4 * len(names))
+        for place, name in enumerate(names, start=1):
+            points = [(one.step, one.values[name]) for one in record.evaluations
+                      if name in one.values]  # fmt: skip
+            axes = figure.add_subplot(len(names), 1, place)
+            axes.plot(*zip(*points, strict=True), marker="o", markersize=3)
+            axes.set(ylabel=name, xlabel="step" if place == len(names) else "")
+        figure.axes[0].set_title("Evaluations of the training")
+        return figure
 
 
 def runs_blocks(record: RunList) -> Iterator[Block]:
