@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import PHONE, drag, middle, save_figure, still, visiting
+from browsing import (
+    PHONE,
+    accessibility_problems,
+    drag,
+    middle,
+    save_figure,
+    still,
+    visiting,
+)
 from golden_numbers import FILE
 from page_server import Running
 from playwright.sync_api import Browser, Page, expect
@@ -83,6 +91,16 @@ def test_a_view_opens_at_both_widths_without_trouble(
             ".slice(0, 3).reduce((a, b) => a + b))})()"
         )
         assert (ink > paper) == (colours == "dark")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_axe_finds_no_serious_problem(
+    browser: Browser, server: Running, view: str, colours: str
+) -> None:
+    with visiting(browser, f"{server.address}#/{view}", colours=colours) as visit:
+        visit.page.wait_for_load_state("networkidle")
+        assert accessibility_problems(visit.page) == []
 
 
 def test_dragging_the_query_moves_weights_and_output(browser: Browser, server: Running) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import PHONE, drag, save_figure, still, visiting
+from browsing import PHONE, accessibility_problems, drag, save_figure, still, visiting
 from page_server import Running, running
 from playwright.sync_api import Browser, Page, expect
 from trained_runs import written
@@ -118,6 +118,15 @@ def test_the_heat_map_of_a_long_sentence(
         png = save_figure(page, "Layer 1, head 0", "PNG", tmp_path).read_bytes()
         assert png.startswith(b"\x89PNG")
         assert visit.troubles == []
+
+
+def test_axe_finds_no_serious_problem_where_a_model_reads(
+    browser: Browser, models_server: Running, reader: Path
+) -> None:
+    state = f"#/models?model={id_of(reader)}&text=the+cat+sat&layer=1&head=1"
+    with visiting(browser, models_server.address + state) as visit:
+        expect(visit.page.get_by_label("Attention weights of one head")).to_be_visible()
+        assert accessibility_problems(visit.page) == []
 
 
 def test_a_sheet_can_be_about_a_model_that_is_chosen(
