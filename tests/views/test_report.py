@@ -105,6 +105,30 @@ def test_the_summary_has_the_weightiest_findings_and_each_part_its_time_and_comm
     assert "@media print" in page
 
 
+def test_the_contents_stay_and_lead_to_every_heading_and_one_of_each_part_is_unfolded(
+    folder: Path,
+) -> None:
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    contents = page[page.index("<nav") : page.index("</nav>")]
+    links = re.findall(r'href="#([^"]+)"', contents)
+    assert links == ["summary", "positions", "positions-0", "positions-1"]
+    assert all(f'id="{link}"' in page for link in links)
+    folded = re.findall(r"<details( open)?>\n<summary><h3>", page)
+    assert folded == [" open", ""]
+    assert "position: sticky" in page
+    # Browsers hide what is folded by `content-visibility`; paper has no headings to click.
+    printed = page[page.index("@media print") :]
+    assert "details::details-content { content-visibility: visible" in printed
+
+
+def test_a_section_shows_its_first_findings_and_folds_the_rest() -> None:
+    said = part("attention", findings=5).html
+    shown, rest = said.split('<details class="more">')
+    assert shown.count("was found.") == 3
+    assert "2 more findings" in rest
+    assert rest.count("was found.") == 2
+
+
 def test_another_scale_is_another_result(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["lab", "--output", str(folder), "--only", "positions", "--json", "--scale", "quick"]
     assert main(asked) == 0

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
 from functools import cache
 from importlib import import_module
+from inspect import isabstract
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+import heedful
 from heedful.attention import (
     GaussianKeys,
     attend,
@@ -33,10 +39,15 @@ from heedful.attention import (
 )
 from heedful.attention.operation import Reading
 from heedful.errors import InputError
+from heedful.model import Decoder, preset
 from heedful.positions import SCHEMES, positions_study
 from heedful.records import Record
 from heedful.stats import Estimate
 from heedful.studies.conclusions import Conclusion
+from heedful.studies.knowledge.findings import AskReply
+from heedful.training import TrainingResult
+from heedful.training.hooks import Evaluation
+from heedful.training.runs import FinishedRun
 from heedful.views import blocks as views
 from heedful.views.attention import (
     copyable_blocks,
@@ -50,6 +61,7 @@ from heedful.views.attention import (
     robust_heads_figure,
 )
 from heedful.views.blocks import Block, Section, Span, Table, Text, View, group, table, view
+from heedful.views.drawing import MARKER
 from heedful.views.formatting import at_least, at_most, number
 from heedful.views.html import blocks_html, breakable, maths
 from heedful.views.noise import NoiseComparison, noise_blocks, noise_figure
@@ -280,5 +292,88 @@ def test_figures_are_a_method_away() -> None:
     for target in views.FIGURES.values():
         module, function = target.split(":")
         assert callable(getattr(import_module(f"heedful.views.{module}"), function))
-    with pytest.raises(InputError, match="there is none"):
-        Estimate(value=1.5, low=1.0, high=2.0, count=3).figure()
+    drawn = Estimate(value=1.5, low=1.0, high=2.0, count=3).figure()
+    assert "1.5" in drawn.texts[0].get_text()  # nothing to draw: its table, as text
+
+
+RUDE = "<script>alert(1)</script> $x^2$ [red]漢"
+
+
+def _kinds(base: type[Record] = Record) -> Iterator[type[Record]]:
+    for kind in base.__subclasses__():
+        if kind.__module__.startswith("heedful."):
+            yield from _kinds(kind)
+            if not isabstract(kind):
+                yield kind
+
+
+def _made(annotation: str, kinds: dict[str, type[Record]], depth: int = 0) -> Any:
+    """Return a value of a kind that an annotation names, with markup in every text."""
+    name, _, inner = annotation.removesuffix("]").partition("[")
+    if name in ("tuple", "list", "Sequence"):
+        return (_made(inner.split(",")[0], kinds, depth),) * 3
+    if name in ("dict", "Mapping"):
+        return {RUDE: _made(inner.partition(", ")[2], kinds, depth)}
+    if name in ("Float", "Int", "Bool"):
+        return np.linspace(-1, 1, 24).reshape((2, 3, 4) if "batch" in inner else (4, 6))
+    if name in kinds and depth < 2:
+        return _record(kinds[name], kinds, depth + 1)
+    return {"float": 0.25, "int": 3, "bool": True, "None": None}.get(name.split(" | ")[0], RUDE)
+
+
+def _record(kind: type[Record], kinds: dict[str, type[Record]], depth: int = 0) -> Record:
+    record: Record = object.__new__(kind)
+    for one in fields(kind):
+        object.__setattr__(record, one.name, _made(str(one.type), kinds, depth))
+    return record
+
+
+def test_every_kind_of_record_is_shown_and_drawn_and_nothing_in_it_is_markup() -> None:
+    for module in pkgutil.walk_packages(heedful.__path__, "heedful."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+    kinds = {kind.__name__: kind for kind in _kinds()}
+    plain = {
+        name: kind for name, kind in kinds.items()
+        if kind.__module__ != views.__name__
+        and not {one.__name__ for one in kind.__mro__} & set(views.VIEWS)
+    }  # fmt: skip
+    assert len(plain) > 80
+    for name, kind in plain.items():
+        record = _record(kind, plain)
+        page = record._repr_html_()
+        assert 'class="heedful"' in page, name
+        assert "<script" not in page, name
+        if name not in views.FIGURES:
+            assert isinstance(record.figure(), Figure), name
+
+
+def test_what_the_python_interface_gives_is_shown_and_drawn() -> None:
+    verdict = heedful.claim(
+        "c ≈ (v_a + v_b)/2 within 0.02", query="k_a + k_b", keys="orthonormal", where={"n": 10}
+    )
+    design = heedful.design(average=[0, 1], n=4)
+    evaluations = tuple(Evaluation(step=step, values={"loss": 1 / step}) for step in (1, 2))
+    result = _record(TrainingResult, {})
+    for name, value in {"evaluations": evaluations, "resumed_from": None, "loss": 0.5}.items():
+        object.__setattr__(result, name, value)
+    decoder = Decoder(preset("tiny"), seed=0)
+    for record, word in (
+        (heedful.attend([6, 6, 0, 0], n=4), "entropy"),
+        (design, "separating direction"),
+        (design.certificate, "separating direction"),
+        (heedful.noise(["0+1"], n=4, noisy={0: 0.5}, draws=50), "sampled"),
+        (verdict, "refuted"),
+        (verdict.counterexample, "heed attend"),
+        (verdict.repair, "multiply the query"),
+        (heedful.check_layer(lambda q, k, v: v, "attention"), "differs"),
+        (FinishedRun(Path("run"), result), "Training"),
+        (_record(AskReply, {}), "alert"),
+        (decoder.trace(torch.arange(6)[None]), "6"),
+    ):
+        assert isinstance(record, Record)
+        page, drawn = record._repr_html_(), record.figure()._repr_html_()
+        assert word in page, type(record)
+        assert "<script" not in page + drawn
+        assert "currentColor" in drawn  # readable on light and on dark
+        assert MARKER not in drawn

@@ -68,6 +68,8 @@ class PartRecord(Record):
     """Its section of the report."""
     record: dict[str, Any]
     """The record it ends in."""
+    contents: tuple[str, ...] = ()
+    """The headings of its section, in order."""
     version: str = __version__
     """The version of Heedful that made it."""
     command: str = ""
@@ -228,7 +230,8 @@ def finished_part(output: Path, name: str, decided_by: dict[str, str]) -> PartRe
     """Return a part that this version finished with the same scale and corpus, if it reads well."""
     try:
         content = json.loads(_path(output, name).read_text(encoding="utf-8"))
-        part = PartRecord(**{**content, "findings": tuple(content["findings"])})
+        lists = {name: tuple(content[name]) for name in ("findings", "contents")}
+        part = PartRecord(**{**content, **lists})
     except (OSError, ValueError, TypeError, KeyError):
         return None
     same = (part.version, part.name, part.decided_by) == (__version__, name, decided_by)

@@ -49,7 +49,7 @@ class RunStoppedError(RunError):
 
 
 @dataclass(frozen=True, eq=False)
-class FinishedRun:
+class FinishedRun(Record):
     """A run whose training has come to its end."""
 
     folder: Path

@@ -8,7 +8,7 @@ that no table is written twice. All text in a block is plain: a renderer escapes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, ClassVar, Literal
 
@@ -147,6 +147,10 @@ class Group(Block):
     blocks: tuple[Block, ...] = ()
 
 
+UNFOLDED_FINDINGS = 3
+"""Findings at the head of a section that are not folded: what one reads before going on."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Section(Block):
     """One part of the report."""
@@ -160,6 +164,32 @@ class Section(Block):
     """What was found, weightiest first: the summary takes the first two."""
     seconds: float = 0.0
 
+    @property
+    def leading(self) -> tuple[Conclusion, ...]:
+        """The findings that a page shows unfolded."""
+        return self.findings[:UNFOLDED_FINDINGS]
+
+    @property
+    def further(self) -> tuple[Conclusion, ...]:
+        """Those that it folds."""
+        return self.findings[UNFOLDED_FINDINGS:]
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """The headings of its groups; a page folds all of them but one."""
+        return tuple(block.heading for block in self.blocks if isinstance(block, Group))
+
+    @property
+    def unfolded(self) -> int:
+        """Which group a page shows unfolded: the first with a figure, or else the first."""
+        groups = [block for block in self.blocks if isinstance(block, Group)]
+        drawn = (
+            place
+            for place, one in enumerate(groups)
+            if any(isinstance(block, Figure) for block in one.blocks)
+        )
+        return next(drawn, 0)
+
 
 @dataclass(frozen=True, eq=False)
 class View(Record):
@@ -168,9 +198,9 @@ class View(Record):
     blocks: tuple[Block, ...]
 
     def _repr_html_(self) -> str:
-        from heedful.views.html import blocks_html
+        from heedful.views.html import notebook_html
 
-        return blocks_html(self.blocks)
+        return notebook_html(self.blocks)
 
     def __str__(self) -> str:
         from heedful.views.terminal import written
@@ -222,6 +252,7 @@ VIEWS = {
     "LayerCheck": "order:layer_blocks",
     "InterventionReport": "causal:intervention_blocks",
     "CheckReport": "claims:check_blocks",
+    "Exploration": "exploration:exploration_blocks",
     "Explanation": "claims:explanation_blocks",
     "Verdict": "claims:verdict_blocks",
     "TranslationStudy": "translation:study_blocks",
@@ -231,9 +262,13 @@ VIEWS = {
     "AskReplies": "knowledge:ask_blocks",
     "ModelReplies": "knowledge:model_replies_blocks",
     "ModelCalibration": "knowledge:model_calibration_blocks",
+    "AskReply": "knowledge:reply_blocks",
     "HeadsStudy": "heads:heads_blocks",
     "ModelInfo": "models:info_blocks",
     "Verification": "models:verification_blocks",
+    "Export": "models:export_blocks",
+    "Fetched": "models:fetched_blocks",
+    "FinishedRun": "models:finished_blocks",
     "TrainingResult": "models:training_blocks",
     "RunList": "models:runs_blocks",
     "RunComparison": "models:comparison_blocks",
@@ -253,12 +288,17 @@ FIGURES = {
     "SequenceDesign": "sequence:sequence_figure",
     "OrderStudy": "order:order_figure",
     "PositionsStudy": "order:positions_figure",
+    "Exploration": "exploration:exploration_figure",
+    "Explanation": "claims:explanation_figure",
     "Verdict": "claims:verdict_figure",
     "Alignment": "translation:alignment_figure",
     "AttributionStudy": "translation:attribution_figure",
     "TranslationStudy": "translation:sizes_figure",
     "KnowledgeStudy": "knowledge:labels_figure",
     "HeadsStudy": "heads:heads_map",
+    "FinishedRun": "models:finished_figure",
+    "TrainingResult": "models:training_figure",
+    "Trace": "causal:trace_figure",
     "Inspection": "data:inspection_figure",
 }
 """Which function draws a record; loaded when needed."""
@@ -274,19 +314,26 @@ def view(record: Record) -> View:
 
 def shown(record: Record) -> View:
     """Return any record as a notebook shows it: its view, or else its fields."""
+    if isinstance(record, View):
+        return record
+    if isinstance(record, Block):
+        return View((record,))
     if _known(record, VIEWS) is not None:
         return view(record)
-    rows = ((one.name, _short(getattr(record, one.name))) for one in fields(record))
-    return View((facts(type(record).__name__, *rows),))
+    from heedful.views.fields import field_blocks
+
+    return View(tuple(field_blocks(record)))
 
 
 def figure_of(record: Record) -> Any:
-    """Return a record as a Matplotlib figure."""
+    """Return any record as a Matplotlib figure: its drawing, its arrays, or its tables as text."""
     draw = _known(record, FIGURES)
     drawn = None if draw is None else draw(record)
-    if drawn is None:
-        raise InputError("figure", f"there is none of this {type(record).__name__}")
-    return drawn
+    if drawn is not None:
+        return drawn
+    from heedful.views.fields import field_figure
+
+    return field_figure(record)
 
 
 def _known(record: Record, registry: dict[str, str]) -> Callable[[Record], Any] | None:
@@ -298,16 +345,3 @@ def _known(record: Record, registry: dict[str, str]) -> Callable[[Record], Any] 
             )
             return found
     return None
-
-
-LONGEST_FIELD = 200
-"""Characters of a field that a notebook shows of a record without a view."""
-
-
-def _short(value: object) -> str:
-    if isinstance(value, Record):
-        return type(value).__name__
-    if hasattr(value, "shape") and getattr(value, "ndim", 0) > 1:
-        return f"{type(value).__name__} of shape {tuple(value.shape)}"
-    text = "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= LONGEST_FIELD else text[: LONGEST_FIELD - 1] + "…"

@@ -13,11 +13,17 @@ from heedful.views.blocks import Block, Text, facts, table
 from heedful.views.formatting import number
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from heedful.model import Trace
     from heedful.stats import Estimate
     from heedful.studies.causal import DirectAttribution, InterventionReport, LogitLens
 else:  # these records live beside torch, without which the views must work
-    DirectAttribution = InterventionReport = LogitLens = Record
+    Figure = object  # Matplotlib is loaded when something is drawn
+    DirectAttribution = InterventionReport = LogitLens = Trace = Record
 
+MOST_HEADS = 12
+"""Layers, and heads of a layer, that a figure of a trace draws: smaller maps show nothing."""
 SHOWN_PARTS = 10
 """Rows of the table of an attribution; the others are summed in its last row."""
 
@@ -46,6 +52,26 @@ def intervention_blocks(record: InterventionReport) -> Iterator[Block]:
         ):
             grid.row(repr(token), percent(before), percent(after))
         yield grid
+
+
+def trace_figure(record: Trace) -> Figure:
+    """Draw the attention weights of every head in the first row, one line a layer."""
+    from heedful.model.config import head_name  # a package beside torch, as the record is
+    from heedful.views.drawing import house_style, new_figure
+
+    layers = record.layers[:MOST_HEADS]
+    heads = min(layers[0].weights.shape[1], MOST_HEADS)
+    with house_style():
+        figure = new_figure(0.8 + 1.15 * heads, 0.5 + 1.15 * len(layers))
+        grid = figure.subplots(len(layers), heads, squeeze=False)
+        for line, (row, layer) in enumerate(zip(grid, layers, strict=True)):
+            for head, axes in enumerate(row):
+                weights = layer.weights[0, head].detach().cpu().numpy()
+                axes.imshow(weights, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+                axes.set(xticks=[], yticks=[])
+                axes.grid(visible=False)
+                axes.set_title(head_name(line, head), fontsize=7, fontweight="normal", pad=2)
+        return figure
 
 
 def lens_blocks(

@@ -181,6 +181,11 @@ def verdict_figure(verdict: Verdict) -> Figure | None:
     return None
 
 
+def explanation_figure(record: Explanation) -> Figure | None:
+    """Draw what its verdict rests on, if that can be drawn."""
+    return verdict_figure(record.verdict)
+
+
 def sides(counterexample: Counterexample) -> list[tuple[float, float]] | None:
     """Return both sides of a counterexample entry by entry, where they are numbers."""
     try:
@@ -453,14 +458,18 @@ class SheetPart:
 
 def claims_page(report: CheckReport, title: str = "Claims, checked") -> str:
     """Return the page of a check."""
-    templates = environment()
-    templates.filters |= {"toml": toml_lines, "decisive": decisive, "bars": _bars}
-    templates.filters |= {
+    templates = environment().overlay()
+    templates.filters = {
+        **templates.filters,
+        "toml": toml_lines,
+        "decisive": decisive,
+        "bars": _bars,
         "short": lambda value: _value(value, MOST_VALUES),
         "anchor": _anchor,
         "looked_at": looked_at,
+        "sentence": sentence,
+        "figure_name": figure_name,
     }
-    templates.filters |= {"sentence": sentence, "figure_name": figure_name}
     known = {f"{verdict.sheet}/{verdict.id}": verdict for verdict in report.claims}
     return templates.get_template("claims.html.j2").render(
         title=title,

@@ -7,6 +7,7 @@ is readable on light and on dark pages.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 from collections.abc import Iterator
@@ -79,9 +80,19 @@ def house_style() -> Iterator[None]:
         yield
 
 
+class Drawing(Figure):
+    """A figure that a notebook shows with text in its own colour, on light and on dark."""
+
+    def _repr_html_(self) -> str:
+        titles = [axes.get_title(loc="left") or axes.get_title() for axes in self.axes]
+        label = next(filter(None, titles), "figure")
+        style = f"max-width:{self.get_figwidth() * 96:.0f}px"
+        return f'<div style="{style}">{inline_svg(self, label)}</div>'
+
+
 def new_figure(width: float = 7.2, height: float = 3.6) -> Figure:
     """Return an empty figure (inches); no window is ever opened."""
-    return Figure(figsize=(width, height), layout="constrained")
+    return Drawing(figsize=(width, height), layout="constrained")
 
 
 def figure_block(figure: Figure, label: str, caption: str, command: str = "") -> blocks.Figure:
@@ -115,8 +126,9 @@ def inline_svg(figure: Figure, label: str) -> str:
     """Return a figure as SVG to be put inside HTML, text in the page's own colour."""
     svg = _svg(figure).replace(MARKER, "currentColor")
     svg = svg[svg.index("<svg") :]
-    # Several figures share one page: their ids must not meet.
-    prefix = re.sub(r"\W+", "-", label.lower())[:40]
+    # Several figures share one page, in a notebook also several of one label: ids must not meet.
+    digest = hashlib.sha256(svg.encode()).hexdigest()[:8]
+    prefix = re.sub(r"\W+", "-", label.lower())[:40] + f"-{digest}"
     svg = re.sub(r'id="([^"]+)"', rf'id="{prefix}-\1"', svg)
     svg = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}-", svg)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)

@@ -47,6 +47,16 @@ def exploration_section(record: Exploration, seconds: float) -> Section:
     )
 
 
+def exploration_blocks(record: Exploration) -> Iterator[Block]:
+    """Yield what a notebook shows: the part of the report."""
+    yield exploration_section(record, 0.0)
+
+
+def exploration_figure(record: Exploration) -> Figure:
+    """Draw what noise does to one head and to two."""
+    return noise_figure(record.noise)
+
+
 def _operation() -> Group:
     return group(
         "The operation",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -27,8 +28,19 @@ def blocks_page(title: str, blocks: Iterable[Block], *, wide: bool = False) -> s
     return template.render(title=title, body=Markup(blocks_html(blocks)), wide=wide)
 
 
+def notebook_html(blocks: Iterable[Block]) -> str:
+    """Return blocks as a cell of a notebook shows them, with the few styles that they need."""
+    template = environment().get_template("notebook.html.j2")
+    return template.render(body=Markup(blocks_html(blocks)))
+
+
+@cache
 def environment() -> Environment:
-    """Return the template environment: everything is escaped unless it is our own drawing."""
+    """Return the template environment: everything is escaped unless it is our own drawing.
+
+    One for all, so that a notebook's cells do not compile the templates again and again; who has
+    filters of their own puts them into an `overlay()`.
+    """
     templates = Environment(
         loader=PackageLoader("heedful.views"),
         autoescape=True,

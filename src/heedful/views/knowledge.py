@@ -170,6 +170,12 @@ def ask_blocks(record: AskReplies) -> Iterator[Block]:
         yield Text(f"\n{_threshold(record.replies[0])}", tone="soft")
 
 
+def reply_blocks(record: AskReply) -> Iterator[Block]:
+    """Yield one reply with its question."""
+    yield Text(record.question, tone="strong")
+    yield from ask_blocks(AskReplies(run="", replies=(record,)))
+
+
 def _threshold(reply: AskReply) -> str:
     if reply.threshold > 1:
         return (

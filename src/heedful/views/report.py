@@ -47,6 +47,7 @@ def part_of(section: Section, record: Record) -> PartRecord:
         name=section.name,
         title=section.title,
         findings=sentences(section.findings),
+        contents=section.contents,
         seconds=section.seconds,
         html=blocks_html([section]),
         record=record.to_dict(),

@@ -328,7 +328,6 @@ def _comparison(record: TranslationStudy) -> Group:
         "the test sentences, and p is of a paired one: both arms are judged on the same "
         "resampled sentences. Each arm was trained once, from one seed: intervals and p say what "
         "other sentences would give, not what another seed would.",
-        sentences(record.conclusions),
         record.elsewhere or None,
         figure_block(
             sizes_figure(record),
