@@ -5,9 +5,11 @@
 Frames: a query is dragged round for some seconds in Chromium, over 8 and over 64 keys with noise;
 the time from each frame to the next is taken by the page itself. Frames of the Models view: a model
 with 6 layers of 8 heads has read 512 tokens; the pointer moves over the picture of all heads, over
-one head as a matrix and as arcs, and another head is chosen twice a second. Answers: what the page
-asks most, one at a time. Load: F12 of the faults, for so many seconds (0 leaves it out). Prints a
-table, then one JSON line, and stores benchmarks/results/page.json.
+one head as a matrix and as arcs, and another head is chosen twice a second. Beside the times
+between frames stand the processor milliseconds of the page's own thread for each, which other
+programs do not change. Answers: what the page asks most, one at a time. Load: F12 of the faults,
+for so many seconds (0 leaves it out). Prints a table, then one JSON line, and stores
+benchmarks/results/page.json.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,7 +31,7 @@ from urllib.parse import quote
 import numpy as np
 
 TESTS = Path(__file__).parents[1] / "tests"
-sys.path[:0] = [str(TESTS / "web"), str(TESTS / "faults")]
+sys.path[:0] = [str(TESTS), str(TESTS / "web"), str(TESTS / "faults")]
 
 import browsing  # noqa: E402
 import f12_load  # noqa: E402
@@ -93,6 +97,19 @@ def long_frames(address: str, model: str) -> dict[str, Any]:
         expect(matrix).to_be_visible()
         assert page.locator("[aria-label=Tokens] span").count() == TOKENS
         browsing.still(page)
+        thread = page.context.new_cdp_session(page)
+        thread.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+        def worked() -> float:
+            metrics = thread.send("Performance.getMetrics")["metrics"]
+            return next(one["value"] for one in metrics if one["name"] == "TaskDuration")
+
+        def noted(name: str, frames: Callable[[], list[float]]) -> None:
+            before = worked()
+            taken = frames()
+            each = 1000 * (worked() - before) / max(1, len(taken))
+            found[name] = summary(taken) | {"processor_ms": round(each, 2)}
+
         for name, place in (("all heads", heads), ("matrix", matrix), ("arcs", None)):
             if place is None:
                 page.get_by_role("button", name="arcs", exact=True).click()
@@ -101,8 +118,10 @@ def long_frames(address: str, model: str) -> dict[str, Any]:
             box = place.bounding_box()
             assert box is not None
             radius = 0.45 * min(box["width"], box["height"])
-            taken = browsing.frames_of_a_move(page, box, DRAG_SECONDS, radius=radius)
-            found[name] = summary(taken)
+            noted(
+                name,
+                partial(browsing.frames_of_a_move, page, box, DRAG_SECONDS, radius=radius),
+            )
         page.get_by_role("button", name="matrix", exact=True).click()
         heads.scroll_into_view_if_needed()
 
@@ -110,7 +129,7 @@ def long_frames(address: str, model: str) -> dict[str, Any]:
             heads.press("ArrowLeft" if turn % 2 else "ArrowRight")
             page.wait_for_timeout(500)
 
-        found["another head"] = summary(browsing.frames_while(page, choose, DRAG_SECONDS))
+        noted("another head", partial(browsing.frames_while, page, choose, DRAG_SECONDS))
         assert visit.troubles == []
     return found
 

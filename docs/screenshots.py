@@ -26,8 +26,9 @@ from urllib.parse import urlencode
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-import tools
+# In the place of this folder, whose numbers.py would hide the module of Python.
+sys.path[0] = str(Path(__file__).parents[1] / "tests")
+import tools  # noqa: E402
 
 STATIC = Path(__file__).with_name("_static")
 WIDE, PHONE = (1280, 900), (390, 844)
