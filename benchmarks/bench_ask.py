@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,11 @@ def told(record: ModelCalibration) -> dict[str, Any]:
         "wrong if everything is answered": error,
         "things that do not exist": int(unreal.sum()),
         "of these answered with a name": int((unreal & said).sum()),
+        "of these only repeating the question": int((unreal & (confidence == 0)).sum()),
+        "of these saying that it is not known": sum(
+            one.level == LEVELS[0] and bool(re.search("unknown|not known", one.answer))
+            for one in record.answers
+        ),
         "of these surer than half of the right answers, by probability": int(
             (chance[unreal] > np.median(chance[right])).sum()
         ),

@@ -306,7 +306,7 @@ def model_calibration_blocks(record: ModelCalibration) -> Iterator[Block]:
     yield Text(_promised("known or unsure", record.unsure))
     yield Text(_population(record.population))
     yield _told_apart(record)
-    drift = table("other mixtures of questions", "do not exist", "called known", "of these wrong")
+    drift = table("other mixtures of questions", "do not exist", "answered", "of these wrong")
     for mixture in record.drift:
         drift.row(percent(mixture.invented), percent(mixture.answered), percent(mixture.error))
     yield drift

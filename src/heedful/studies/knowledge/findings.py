@@ -685,9 +685,9 @@ class Drift(Record):
     invented: float
     """Share of questions about things that do not exist."""
     error: float | None
-    """Share of wrong answers among those called known, test answers weighted; None: no answers."""
+    """Share of wrong answers among those given, test answers weighted; None where none is."""
     answered: float
-    """Share of the questions that get an answer called known."""
+    """Share of the questions that get an answer, known or unsure."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

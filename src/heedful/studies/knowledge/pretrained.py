@@ -459,8 +459,8 @@ def _drift(invented: float, levels: Sequence[LevelResult]) -> Drift:
     answered = wrong = 0.0
     for group, share in ((unreal, invented), (real, 1 - invented)):
         count = max(sum(one.questions for one in group), 1)
-        answered += share * sum(one.known for one in group) / count
-        wrong += share * sum(one.known_wrong for one in group) / count
+        answered += share * sum(one.known + one.unsure for one in group) / count
+        wrong += share * sum(one.known_wrong + one.unsure_wrong for one in group) / count
     return Drift(invented=invented, error=wrong / answered if answered else None, answered=answered)
 
 
