@@ -119,6 +119,8 @@ def served(folder: Path) -> str:
         assert found, "it said no address"
         jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
         asks = urllib.request.build_opener(jar)
+        # What browsers send with an address that somebody typed; without it nothing is served.
+        asks.addheaders = [("Sec-Fetch-Site", "none")]
         page = asks.open(found[0], timeout=START_SECONDS).read().decode()
         script = re.search(r'src="(/assets/[^"]+\.js)"', page)
         assert script, "the page has no script: it was not built"
