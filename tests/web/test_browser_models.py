@@ -349,9 +349,9 @@ def _save_every_figure(page: Page, folder: Path) -> None:
     assert len(titles) == 4
     for title in titles:
         assert save_figure(page, title, "SVG", folder).read_text("utf-8").startswith("<svg")
-        assert save_figure(page, title, "PNG", folder).read_bytes().startswith(b"\x89PNG")
         assert json.loads(save_figure(page, title, "JSON", folder).read_text("utf-8"))
         assert len(save_figure(page, title, "CSV", folder).read_text("utf-8").splitlines()) > 2
+    assert save_figure(page, titles[-1], "PNG", folder).read_bytes().startswith(b"\x89PNG")
     # What the pointer is told is what is saved. (Of a short sentence: its cells are large.)
     saved = (folder / "second-layer-0-head-1.csv").read_text("utf-8")
     _, *rows = csv.reader(io.StringIO(saved, newline=""))
