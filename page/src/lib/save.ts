@@ -53,8 +53,12 @@ export async function savePng(figure: SVGSVGElement, name: string): Promise<void
   const address = URL.createObjectURL(new Blob([svgText(figure)], { type: 'image/svg+xml' }))
   try {
     const image = new Image()
-    image.src = address
-    await image.decode()
+    // Not image.decode(): it may wait for a frame that a page at rest never draws.
+    await new Promise((done, fail) => {
+      image.onload = done
+      image.onerror = fail
+      image.src = address
+    })
     const box = figure.viewBox.baseVal
     const canvas = document.createElement('canvas')
     canvas.width = Math.round(2 * box.width)

@@ -94,8 +94,9 @@ class TranslationFormat(Settings):
 
     def write(self, folder: Path) -> None:
         """Write it beside the weights."""
+        unmeasured = set() if self.right_words else {"right_words"}
         try:
-            write_json(folder / FILE, self.model_dump(mode="json"))
+            write_json(folder / FILE, self.model_dump(mode="json", exclude=unmeasured))
         except OSError as error:
             raise RunError(str(folder / FILE), f"could not be written ({error.strerror})") from None
 
