@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import tools
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import TimeoutError as Late
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking",
@@ -149,12 +150,26 @@ def frames_while(page: Page, act: Callable[[int], None], seconds: float) -> list
     return [later - earlier for earlier, later in pairwise(found)]
 
 
-def save_figure(page: Page, title: str, kind: str, folder: Path) -> Path:
-    """Save a figure by the menu that it has; return the file."""
+def _asked_for(page: Page, title: str, kind: str, milliseconds: float) -> Any:
     menu = page.get_by_label(f"Save “{title}”", exact=True)
-    menu.click()
-    with page.expect_download() as waiting:
-        menu.locator("xpath=..").get_by_role("button", name=kind).click()
+    button = menu.locator("xpath=..").get_by_role("button", name=kind)
+    if not button.is_visible():
+        menu.click()
+    with page.expect_download(timeout=milliseconds) as waiting:
+        button.click()
+    return waiting
+
+
+def save_figure(page: Page, title: str, kind: str, folder: Path) -> Path:
+    """Save a figure by the menu that it has; return the file.
+
+    Chromium has lost a download of a long visit now and then (of whatever kind, never twice in a
+    row; 60 in a row came from a new page): then the same is asked for once more.
+    """
+    try:
+        waiting = _asked_for(page, title, kind, 10_000)
+    except Late:
+        waiting = _asked_for(page, title, kind, 30_000)
     file = folder / waiting.value.suggested_filename
     waiting.value.save_as(file)
     return file
