@@ -5,22 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from model_of_bytes import model_of_bytes
 
-from heedful.model import Decoder, preset, write_folder
 from heedful.studies.knowledge.pretrained import WORDINGS
-from heedful.tokenization import bytes_of_utf8
 
 QUESTION = "What is the capital of Peru?"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small model of bytes, random and so of many opinions."""
-    tokenizer = bytes_of_utf8()
-    config = preset("tiny", vocabulary=tokenizer.size, context=512, initial_std=0.3)
-    place = tmp_path_factory.mktemp("models") / "bytes"
-    write_folder(Decoder(config, seed=1), place, tokenizer=tokenizer)
-    return place
+    return model_of_bytes(tmp_path_factory.mktemp("models") / "bytes")
 
 
 @pytest.fixture(autouse=True)

@@ -91,6 +91,16 @@ def test_a_full_context_is_refused() -> None:
         step(torch.tensor([1, 2]), cache)
 
 
+def drawn(
+    outputs: int, inputs: int, rows: int, seed: int, *, biased: bool = False
+) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
+    """Return random weights, a bias if there is one, and rows to multiply."""
+    generator = torch.Generator().manual_seed(seed)
+    weight = torch.randn(outputs, inputs, generator=generator)
+    bias = torch.randn(outputs, generator=generator) if biased else None
+    return weight, bias, torch.randn(rows, inputs, generator=generator)
+
+
 @given(
     outputs=st.integers(1, 40),
     inputs=st.integers(1, 40),
@@ -101,10 +111,7 @@ def test_a_full_context_is_refused() -> None:
 def test_products_of_any_shape_are_linear_maps(
     outputs: int, inputs: int, rows: int, biased: bool, seed: int
 ) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    weight = torch.randn(outputs, inputs, generator=generator)
-    bias = torch.randn(outputs, generator=generator) if biased else None
-    x = torch.randn(rows, inputs, generator=generator)
+    weight, bias, x = drawn(outputs, inputs, rows, seed, biased=biased)
     with torch.inference_mode():
         found = product(weight, bias)(x)
     torch.testing.assert_close(found, functional.linear(x, weight, bias), rtol=1e-4, atol=1e-5)
@@ -113,9 +120,7 @@ def test_products_of_any_shape_are_linear_maps(
 @given(outputs=st.integers(1, 40), rows=st.integers(1, 5), seed=st.integers(0, 99))
 def test_int8_is_within_its_rounding(outputs: int, rows: int, seed: int) -> None:
     inputs = 32
-    generator = torch.Generator().manual_seed(seed)
-    weight = torch.randn(outputs, inputs, generator=generator)
-    x = torch.randn(rows, inputs, generator=generator)
+    weight, _, x = drawn(outputs, inputs, rows, seed)
     with torch.inference_mode():
         found = product(weight, None, "int8")(x)
     exact = functional.linear(x.double(), weight.double())
@@ -138,10 +143,7 @@ def test_int8_is_within_its_rounding(outputs: int, rows: int, seed: int) -> None
 def test_a_row_in_int8_does_not_depend_on_the_rows_beside_it(
     outputs: int, inputs: int, rows: int, biased: bool, seed: int
 ) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    weight = torch.randn(outputs, inputs, generator=generator)
-    bias = torch.randn(outputs, generator=generator) if biased else None
-    x = torch.randn(rows, inputs, generator=generator)
+    weight, bias, x = drawn(outputs, inputs, rows, seed, biased=biased)
     x *= torch.logspace(-6, 6, rows)[:, None]  # rows of every size beside one another
     made = product(weight, bias, "int8")
     together = made(x)

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from model_of_bytes import model_of_bytes
 
 from heedful.errors import InputError
-from heedful.model import Decoder, preset, write_folder
 from heedful.studies.knowledge import pretrained
 from heedful.studies.knowledge.asker import can_be_opened_as_model
 from heedful.studies.knowledge.findings import KNOWN, UNKNOWN, UNSURE, ModelCalibration
@@ -24,19 +24,13 @@ from heedful.studies.knowledge.pretrained import (
     PretrainedAsker,
 )
 from heedful.studies.knowledge.questions import LEVELS, all_questions, questions_of, shares
-from heedful.tokenization import bytes_of_utf8
 from heedful.views.knowledge import model_calibration_blocks, model_replies_blocks
 from heedful.views.terminal import written
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small model of bytes, random and so of many opinions."""
-    tokenizer = bytes_of_utf8()
-    config = preset("tiny", vocabulary=tokenizer.size, context=512, initial_std=0.3)
-    place = tmp_path_factory.mktemp("models") / "bytes"
-    write_folder(Decoder(config, seed=1), place, tokenizer=tokenizer)
-    return place
+    return model_of_bytes(tmp_path_factory.mktemp("models") / "bytes")
 
 
 @pytest.fixture(scope="module")

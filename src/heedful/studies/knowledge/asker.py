@@ -21,14 +21,13 @@ from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus, name_in
 from heedful.studies.knowledge.evidence import DocumentIndex
 from heedful.studies.knowledge.findings import ASK, RECORD, AskReply
 from heedful.studies.knowledge.names import Neighbours
+from heedful.studies.knowledge.questions import one_question
 from heedful.studies.knowledge.training import END, MASK
 from heedful.tokenization import Tokenizer
 from heedful.training import trained_decoder
 
 TOKENIZER, DOCUMENTS = "tokenizer.json", "documents.txt"
 QUESTIONS, PEOPLE = "questions.tsv", "people.txt"
-MOST_CHARACTERS = 2_000
-"""Of a question; the context of the model is far shorter."""
 
 
 class AskSettings(Settings):
@@ -121,17 +120,7 @@ class Asker:
         )
 
     def _checked(self, number: int, text: str) -> Asked:
-        where = "question" if number == 0 else f"question {number + 1}"
-        question = " ".join(text.split())
-        if not question:
-            raise InputError(where, "is empty", expected='for instance "Where was Ada Lee born?"')
-        if len(text) > MOST_CHARACTERS:
-            raise InputError(
-                where,
-                f"has {len(text):,} characters",
-                expected=f"at most {MOST_CHARACTERS:,} are read",
-                hint="ask about one person at a time",
-            )
+        where, question = one_question(number, text, "Where was Ada Lee born?")
         for mark in (MASK, END):
             if mark in question:
                 raise InputError(where, f"holds {mark!r}, a mark of the model", hint="leave it out")

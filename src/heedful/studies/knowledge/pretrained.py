@@ -57,6 +57,7 @@ from heedful.studies.knowledge.questions import (
     LEVELS,
     QuizQuestion,
     normalised,
+    one_question,
     questions_of,
     shares,
 )
@@ -79,10 +80,9 @@ WORDINGS = (
 )
 """Ways to ask anything at all, with the examples shown before; the first one gives the answer."""
 SIGNALS = ("probability", "weakest", "agreement", "support", "familiarity")
+EXAMPLE = "What is the capital of Peru?"
 LONGEST_ANSWER = 12
 """Tokens; the longest accepted answer has fewer."""
-MOST_CHARACTERS = 500
-"""Of a question."""
 ROWS_AT_ONCE = 64
 KNOWN_ERROR, UNSURE_ERROR = 0.2, 0.5
 """The share of wrong answers that a promise allows, unless another is wanted: chosen before any
@@ -183,7 +183,7 @@ class PretrainedAsker:
         self, questions: Sequence[str], progress: Callable[[int, int], None] | None = None
     ) -> list[Heard]:
         """Ask every question in every wording."""
-        asked = [self._checked(number, text) for number, text in enumerate(questions)]
+        asked = [one_question(number, text, EXAMPLE)[1] for number, text in enumerate(questions)]
         if not asked:
             raise InputError("question", "is missing", expected="at least one question")
         prompts = [_prompt(number, text) for text in asked for number in range(len(WORDINGS))]
@@ -264,20 +264,6 @@ class PretrainedAsker:
             unsure=unsure,
             population=calibrated.population if calibrated else {},
         )
-
-    def _checked(self, number: int, text: str) -> str:
-        where = "question" if number == 0 else f"question {number + 1}"
-        question = " ".join(text.split())
-        if not question:
-            raise InputError(where, "is empty", expected='such as "What is the capital of Peru?"')
-        if len(question) > MOST_CHARACTERS:
-            raise InputError(
-                where,
-                f"has {len(question):,} characters",
-                expected=f"at most {MOST_CHARACTERS} are read",
-                hint="ask in one sentence",
-            )
-        return question
 
     def calibrate(
         self,

@@ -46,7 +46,30 @@ COLUMNS = ("topic", "level", "subject", "answers")
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "đ": "d", "’": "'"})
 """Letters that Unicode does not take apart."""
 
+MOST_CHARACTERS = 500
+"""Of a question that somebody asks: one sentence."""
+
 Part = Literal["calibration", "test"]
+
+
+def one_question(number: int, text: str, example: str) -> tuple[str, str]:
+    """Return what to call a question in an error, and the question in one line; empty is refused.
+
+    >>> one_question(1, " Who wrote\\nHamlet? ", "Who wrote Ulysses?")
+    ('question 2', 'Who wrote Hamlet?')
+    """
+    where = "question" if number == 0 else f"question {number + 1}"
+    question = " ".join(text.split())
+    if not question:
+        raise InputError(where, "is empty", expected=f'for instance "{example}"')
+    if len(question) > MOST_CHARACTERS:
+        raise InputError(
+            where,
+            f"has {len(question):,} characters",
+            expected=f"at most {MOST_CHARACTERS} are read",
+            hint="ask in one sentence",
+        )
+    return where, question
 
 
 @dataclass(frozen=True, kw_only=True)
