@@ -9,7 +9,11 @@ export class Refusal extends Error {
   }
 }
 
+/** Who answers: `heed serve`; on a site without a server, functions of the page itself. */
+export const desk: { answer: ((path: string, question: any) => unknown) | null } = { answer: null }
+
 export async function ask<T>(path: string, question: object = {}, signal?: AbortSignal): Promise<T> {
+  if (desk.answer) return (await desk.answer(path, question)) as T
   let response: Response
   try {
     response = await fetch(`/api/${path}`, {
@@ -97,8 +101,9 @@ export interface Unpacked {
   data: Float32Array | Uint8Array
 }
 
-/** The array that Python packed. */
-export function unpacked(packed: Packed): Unpacked {
+/** The array that Python packed; one that was computed here is as it is. */
+export function unpacked(packed: Packed | Unpacked): Unpacked {
+  if ('data' in packed) return packed
   const text = atob(packed.float32 ?? packed.uint8 ?? '')
   const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0))
   return { shape: packed.shape, data: packed.uint8 === undefined ? new Float32Array(bytes.buffer) : bytes }

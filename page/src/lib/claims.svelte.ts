@@ -63,6 +63,18 @@ export interface CatalogSheet {
   claims: ClaimText[]
 }
 
+/** Which claims of the catalog are shown. */
+export class CatalogFilter {
+  search = $state(address.values.search ?? '')
+  only = $state<'' | Word>(WORDS.find((word) => word === address.values.only) ?? '')
+  sheet = $state(address.values.in ?? '')
+
+  /** What the address must hold to bring it back. */
+  get written(): Record<string, string> {
+    return { ...(this.search ? { search: this.search } : {}), ...(this.only ? { only: this.only } : {}), ...(this.sheet ? { in: this.sheet } : {}) }
+  }
+}
+
 export const EXAMPLE = `title = "My answers"
 
 [defaults]
@@ -134,9 +146,7 @@ export class ClaimsState {
   catalog = $state.raw<CatalogSheet[]>([])
   disagreements = $state.raw<[string, string][]>([])
   judged = $state.raw<Record<string, Verdict>>({})
-  search = $state('')
-  only = $state<'' | Word>('')
-  sheet = $state('')
+  filter = new CatalogFilter()
 
   #last = 0
   #typed = -1
@@ -153,9 +163,6 @@ export class ClaimsState {
     void this.#list()
     if (values.tab === 'catalog' || values.tab === 'seeds' || values.tab === 'assignment') this.tab = values.tab
     if (values.side === 'text' || values.side === 'form' || values.side === 'both') this.side = values.side
-    this.search = values.search ?? ''
-    this.sheet = values.in ?? ''
-    if (WORDS.includes(values.only as Word)) this.only = values.only as Word
   }
 
   total = $derived(this.catalog.reduce((sum, sheet) => sum + sheet.claims.length, 0))
@@ -197,9 +204,7 @@ export class ClaimsState {
       ...(this.side === USUAL ? {} : { side: this.side }),
       ...(this.tab === 'write' ? (this.untouched ? {} : { sheet: encoded(this.text) }) : { tab: this.tab }),
       ...(this.tab === 'write' && this.model ? { about: this.model } : {}),
-      ...(this.tab === 'catalog' && this.search ? { search: this.search } : {}),
-      ...(this.tab === 'catalog' && this.only ? { only: this.only } : {}),
-      ...(this.tab === 'catalog' && this.sheet ? { in: this.sheet } : {}),
+      ...(this.tab === 'catalog' ? this.filter.written : {}),
     })
   }
 
