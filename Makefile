@@ -62,8 +62,9 @@ docs: $(VENV)/.stamp-test ## Build the documentation, strictly
 docs-check: $(VENV)/.stamp-test ## Run every `console` block of the docs and compare its output
 	$(BIN)/python docs/console.py --check
 
-docs-update: $(VENV)/.stamp-test ## Run every `console` block of the docs and write its output there
+docs-update: $(VENV)/.stamp-test ## Run every `console` block of the docs and write its output there; make the notebooks
 	$(BIN)/python docs/console.py --write
+	$(BIN)/python docs/ipynb.py --write
 
 bench: $(VENV)/.stamp-test ## Run every benchmark and store its figures
 	@failed=; for file in benchmarks/bench_*.py; do $(BIN)/python $$file || failed="$$failed $$file"; done; \

@@ -37,6 +37,7 @@ IMPORTED = (
     "sympy",
     "matplotlib.figure",
     "torch",
+    "IPython.core.interactiveshell",
 )
 """What most programs would import; what is not installed is left out."""
 
@@ -58,7 +59,7 @@ class Prepared:
         errors: tuple[str, ...] = (),
         seconds: float = 300,
     ) -> tuple[str, int]:
-        """Run a module, or a file that ends in .py; return its output with errors, and its code.
+        """Run a module, or a .py or .ipynb file; return its output with errors, and its code.
 
         `environment` is added to this process's own; warnings of the kinds in `errors` are errors.
         """
@@ -138,6 +139,8 @@ def _become(order: dict[str, Any]) -> NoReturn:
         if program.endswith(".py"):
             sys.path.insert(0, str(Path(program).parent))
             runpy.run_path(program, run_name="__main__")
+        elif program.endswith(".ipynb"):
+            _run_notebook(Path(program))
         else:
             sys.path.insert(0, "")
             runpy.run_module(program, run_name="__main__", alter_sys=True)
@@ -151,6 +154,18 @@ def _become(order: dict[str, Any]) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(code)
+
+
+def _run_notebook(place: Path) -> None:
+    """Run the cells one after the other as the kernel of a notebook does, until one fails."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    shell.history_manager.enabled = False
+    for cell in json.loads(place.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            done = shell.run_cell("".join(cell["source"]), store_history=False)
+            done.raise_error()
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from heedful.views.order import OrderFinding
 
 Kind = Literal[
-    "softmax", "mask", "positions", "attention", "causal_attention", "multi_head", "block"
-]
+    "softmax", "mask", "positions", "layer_norm", "attention", "causal_attention", "multi_head",
+    "decoder_block", "next_token_loss", "block",
+]  # fmt: skip
 """As in `heedful.attention.layer_check`, which help must not import."""
 LawName = Literal["equivariance", "invariance", "feature", "conjugation"]
 
@@ -37,12 +38,18 @@ def properties(
         Kind | None,
         Parameter(help="What a function of your own should be. [default: as its name says]"),
     ] = None,
+    scale: Annotated[
+        float | None,
+        Parameter(help="Scores of your own attention are multiplied by this. [default: 1/√d]"),
+    ] = None,
     all: Annotated[bool, Parameter(help="Every known layer (the default).")] = False,  # noqa: A002
     law: Annotated[LawName | None, Parameter(help="Only this law. [default: the first three]")] = (
         None
     ),
     length: Annotated[int, Parameter(help="Tokens of an input.")] = 6,
-    width: Annotated[int, Parameter(help="Features of a token.")] = 4,
+    width: Annotated[
+        int | None, Parameter(help="Features of a token. [default: 4, or several of our choice]")
+    ] = None,
     trials: Annotated[int, Parameter(help="Number of random inputs.")] = 20,
     seed: Annotated[int, Parameter(help="Seed of the draws and of the weights.")] = 0,
     json: JsonFlag = False,
@@ -70,7 +77,10 @@ def properties(
 
     check_figure_path(figure)
     if layer is not None and ":" in layer:
-        return _own_layer(layer, kind, seed, json=json)
+        return _own_layer(layer, kind, scale, width, seed, json=json)
+    if scale is not None:
+        raise InputError("--scale", "is for a layer of your own", expected="--layer file.py:name")
+    width = 4 if width is None else width
     if layer is not None and all:
         raise InputError("--layer", "was given together with --all", expected="one of them")
     layers = standard_layers(width, seed)
@@ -91,12 +101,17 @@ def properties(
     return 0
 
 
-def _own_layer(spelled: str, kind: Kind | None, seed: int, *, json: bool) -> int:
+def _own_layer(
+    spelled: str, kind: Kind | None, scale: float | None, width: int | None, seed: int, *,
+    json: bool,
+) -> int:  # fmt: skip
     from heedful.attention import check_layer
     from heedful.views.order import layer_blocks
 
     print(f"heed: running the code of {spelled.rpartition(':')[0]}", file=sys.stderr)
-    record = check_layer(_loaded(spelled), kind, seed=seed)
+    record = check_layer(
+        _loaded(spelled), kind, scale="sqrt_d" if scale is None else scale, width=width, seed=seed
+    )
     show(record, layer_blocks, json=json)
     return 0 if record.right else 1
 
