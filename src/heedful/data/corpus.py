@@ -16,6 +16,9 @@ from typing import SupportsIndex
 from heedful.data.text_files import ReadOptions, SourceFile, TextFile
 from heedful.errors import InputError
 
+LANGUAGES = {"fr": "French", "en": "English", "de": "German", "es": "Spanish", "it": "Italian"}
+"""Names of languages by their codes, for prompts and pages."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Corpus(ABC):

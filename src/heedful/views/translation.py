@@ -13,6 +13,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 
+from heedful.data.corpus import LANGUAGES
 from heedful.records import Record
 from heedful.studies.conclusions import sentences
 from heedful.views.blocks import Block, Bullets, Cell, Group, Section, Table, Text, group, table
@@ -272,7 +273,6 @@ def _label_cells(axes: Any, weights: Any) -> None:
         )  # fmt: skip
 
 
-LANGUAGES = {"fr": "French", "en": "English", "de": "German", "es": "Spanish", "it": "Italian"}
 BASELINE_NAMES = {
     "copy": "copy the source",
     "dictionary": "word for word (IBM model 1)",
@@ -283,6 +283,8 @@ BASELINE_NAMES = {
 def study_blocks(record: TranslationStudy) -> Iterator[Block]:
     """Yield what `heed study translation` prints."""
     yield _arms(record)
+    if _several(record):
+        yield _over_seeds(record)
     yield _baselines(record)
     yield Text(f"BLEU: {record.arms[0].signature}")
     yield Bullets(sentences(record.conclusions))
@@ -326,8 +328,14 @@ def _comparison(record: TranslationStudy) -> Group:
         "decoder after it learned to continue texts of each language; and, where a public "
         "checkpoint is at hand, that one fine-tuned. The intervals are of a bootstrap over "
         "the test sentences, and p is of a paired one: both arms are judged on the same "
-        "resampled sentences. Each arm was trained once, from one seed: intervals and p say what "
-        "other sentences would give, not what another seed would.",
+        "resampled sentences. "
+        + (
+            "Where an arm was trained from several seeds, the first one is shown; the table over "
+            "seeds has all, with intervals that cover sentences and seeds."
+            if _several(record)
+            else "Each arm was trained once, from one seed: intervals and p say what other "
+            "sentences would give, not what another seed would."
+        ),
         record.elsewhere or None,
         figure_block(
             sizes_figure(record),
@@ -336,6 +344,7 @@ def _comparison(record: TranslationStudy) -> Group:
             record.command,
         ),
         _arms(record),
+        _over_seeds(record) if _several(record) else None,
         _baselines(record),
     )
 
@@ -345,7 +354,8 @@ def _arms(record: TranslationStudy) -> Table:
     columns = ("arm", "pairs", "BLEU", "95 %", "chrF", "exact", "work", "above scratch", "p")
     caption = (
         f"{first.sentences} test sentences; exact: the translation is a reference, letter by "
-        f"letter; work in 10¹² operations; one seed. BLEU: {first.signature}; "
+        f"letter; work in 10¹² operations; {'the first' if _several(record) else 'one'} seed. "
+        f"BLEU: {first.signature}; "
         f"chrF: {first.chrf_signature}"
     )
     grid = table(f"Translation, {record.corpus}", *columns, caption=caption)
@@ -358,6 +368,49 @@ def _arms(record: TranslationStudy) -> Table:
             "" if result.gain is None else f"{result.gain:+.1f}",
             "" if result.p_value is None else _p_alone(result.p_value),
         )
+    if record.prompted is not None:
+        shown = record.prompted
+        grid.row(shown.label, f"{shown.examples} shown", *_scores(shown), "0", "", "")
+    return grid
+
+
+def _several(record: TranslationStudy) -> bool:
+    """Say whether some arm was trained from more than one seed."""
+    return any(len(result.seeds) > 1 for result in record.arms)
+
+
+def _over_seeds(record: TranslationStudy) -> Table:
+    columns = (
+        "arm", "pairs", "BLEU of each seed", "mean", "last weights", "against", "BLEU above",
+        "95 %", "work",
+    )  # fmt: skip
+    caption = (
+        "Every seed draws other pairs. Gains are of the seeds and sentences that both arms have; "
+        "their intervals are of a paired bootstrap over sentences, widened by Student's interval "
+        "over seeds where there are several. Last weights: the mean BLEU without early stopping. "
+        "Work in 10¹² operations, pretraining here included"
+    )
+    grid = table("Over seeds", *columns, caption=caption)
+    for result in record.arms:
+        found = [
+            row for row in record.comparisons if (row.arm, row.pairs) == (result.arm, result.pairs)
+        ]
+        each = ", ".join(f"{one.bleu:.1f}" for one in result.seeds)
+        means = (f"{result.mean:.1f}", f"{result.last_mean:.1f}")
+        opening = (result.label, f"{result.pairs:,}", each, *means)
+        work = _work(result.work)
+        for place, row in enumerate(found):
+            gain = f"{row.gain_low:+.1f} to {row.gain_high:+.1f}"
+            before = ("",) * len(opening) if place else opening
+            against = _label(row.against, record)
+            grid.row(*before, against, f"{row.gain:+.1f}", gain, "" if place else work)
+        if not found:
+            grid.row(*opening, "", "", "", work)
+    if record.prompted is not None:
+        shown = record.prompted
+        each = ", ".join(f"{one.bleu:.1f}" for one in shown.seeds)
+        mean = sum(one.bleu for one in shown.seeds) / len(shown.seeds)
+        grid.row(shown.label, f"{shown.examples} shown", each, f"{mean:.1f}", "", "", "", "", "0")
     return grid
 
 
@@ -375,7 +428,8 @@ def _baselines(record: TranslationStudy) -> Table:
 
 def _by_work(record: TranslationStudy) -> Group:
     columns = ("pairs", "arm", "against", "BLEU above", "95 %", "p", "sentences", "work")
-    tests = table("Paired bootstrap tests over test sentences, one seed", *columns)
+    seeds = "all seeds that both arms have" if _several(record) else "one seed"
+    tests = table(f"Paired bootstrap tests over test sentences, {seeds}", *columns)
     for row in record.comparisons:
         tests.row(
             f"{row.pairs:,}",
@@ -531,6 +585,8 @@ def _interval(row: Any) -> str:
 
 
 def _label(arm: str, record: TranslationStudy) -> str:
+    if record.prompted is not None and arm == "elsewhere, prompted":
+        return str(record.prompted.label)
     return next((result.label for result in record.arms if result.arm == arm), arm)
 
 
@@ -544,10 +600,17 @@ STYLES = {
     "scratch, same work": (RED, "none", "D"),
     "here": (BLUE, "-", "o"),
     "elsewhere": (GREEN, "-", "s"),
+    "elsewhere, all": (GREEN, "--", "D"),
 }
 """Colour, line and mark of each arm."""
 BASELINE_LINES = {"dictionary": "--", "nearest": ":", "copy": "-."}
-ASIDE = {"scratch": 0.97, "here": 1.03, "elsewhere": 1.0, "scratch, same work": 1.0}
+ASIDE = {
+    "scratch": 0.97,
+    "here": 1.03,
+    "elsewhere": 1.0,
+    "elsewhere, all": 1.06,
+    "scratch, same work": 1.0,
+}
 """Moves the marks of arms apart, so that intervals do not hide one another."""
 
 
@@ -590,7 +653,7 @@ def work_figure(record: TranslationStudy) -> Figure:
                     if (result.arm, result.pairs) != (arm, pairs):
                         continue
                     points = [point for point in result.curve if point.bleu is not None]
-                    line = "--" if arm == "scratch, same work" else "-"
+                    line = "--" if arm in ("scratch, same work", "elsewhere, all") else "-"
                     (drawn,) = axes.plot(
                         [point.work / 1e12 for point in points],
                         [point.bleu for point in points],

@@ -10,14 +10,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
+import torch
 
 from heedful.cli.main import main
 from heedful.data.synthetic.phrasebook import phrasebook
 from heedful.errors import InputError
-from heedful.model import Decoder, preset, write_folder
+from heedful.model import Decoder, load, preset, write_folder
+from heedful.studies.conclusions import EQUAL_WORK
+from heedful.studies.translation.arms import keep_best
 from heedful.studies.translation.corpus import read_study_corpus
 from heedful.studies.translation.recipe import StudySettings, study_settings
-from heedful.studies.translation.results import ELSEWHERE, HERE, LONGER, SCRATCH, TranslationStudy
+from heedful.studies.translation.results import (
+    ELSEWHERE,
+    FULL,
+    HERE,
+    LONGER,
+    PROMPTED,
+    SCRATCH,
+    TranslationStudy,
+)
 from heedful.studies.translation.translation_study import EVERYDAY, run_study, with_everyday
 from heedful.studies.translation.translator import Translator
 from heedful.tokenization import train_bpe
@@ -97,10 +109,10 @@ def test_every_arm_is_there_with_its_figures(record: TranslationStudy) -> None:
     assert record.arms[5].trained < record.arms[5].parameters
     tests = {(c.arm, c.against) for c in record.comparisons}
     assert tests == {
-        (HERE, SCRATCH), (LONGER, SCRATCH), (HERE, LONGER), (ELSEWHERE, SCRATCH),
+        (HERE, SCRATCH), (LONGER, SCRATCH), (HERE, LONGER), (ELSEWHERE, SCRATCH), (ELSEWHERE, HERE),
     }  # fmt: skip
     assert here.work > here.work_before > 0
-    assert len(record.conclusions) == 1 + 4
+    assert len(record.conclusions) == 1 + 4 + 2
     assert any("tokenizer of its own" in text for text in record.unequal)
 
 
@@ -129,23 +141,6 @@ def test_what_is_finished_is_not_trained_again(
     assert [(arm.bleu, arm.minutes, arm.curve[-1].loss) for arm in again.arms] == same
 
 
-def test_an_interrupted_study_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
-    few = study_settings(TINY, {"sizes": (40,), "same_work": ()})
-    whole = run_study(few, tmp_path / "whole")
-
-    def stop(what: str, share: float) -> None:
-        assert 0 <= share <= 1
-        if what.startswith("here, 40 pairs: step 3"):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run_study(few, tmp_path / "stopped", tell=stop)
-    again = run_study(few, tmp_path / "stopped")
-    assert [arm.bleu for arm in again.arms] == [arm.bleu for arm in whole.arms]
-    losses = [[point.loss for point in arm.curve] for arm in whole.arms]
-    assert [[point.loss for point in arm.curve] for arm in again.arms] == losses
-
-
 TIMES = {"minutes", "minutes_before", "sentences_per_second", "run", "machine"}
 """What may differ between two runs of one study: clocks, and where it lies."""
 
@@ -155,19 +150,6 @@ def without_times(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: without_times(one) for name, one in value.items() if name not in TIMES}
     return [without_times(one) for one in value] if isinstance(value, list) else value
-
-
-def test_clocks_that_run_wild_change_nothing_but_times(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    few = study_settings(TINY, {"sizes": (40,), "same_work": (40,)})
-    quiet = run_study(few, tmp_path / "quiet")
-    draw, real = random.Random(0), time.perf_counter
-    # A machine on which every step takes another time, and the processor runs backwards.
-    monkeypatch.setattr(time, "perf_counter", lambda: real() * draw.uniform(1, 9))
-    monkeypatch.setattr(time, "process_time", lambda: -real() * draw.uniform(1, 9))
-    busy = run_study(few, tmp_path / "busy")
-    assert without_times(quiet.to_dict()) == without_times(busy.to_dict())
 
 
 def test_the_same_work_is_the_same_number_of_operations(record: TranslationStudy) -> None:
@@ -192,7 +174,15 @@ def learned(record: TranslationStudy, **bleu: float) -> TranslationStudy:
         for arm in record.arms
     )
     comparisons = tuple(
-        replace(found, gain=9.0, gain_low=8.0, gain_high=10.0) for found in record.comparisons
+        replace(
+            found,
+            gain=9.0,
+            gain_low=8.0,
+            gain_high=10.0,
+            bleu=bleu.get(found.arm, found.bleu),
+            bleu_against=bleu.get(found.against, found.bleu_against),
+        )
+        for found in record.comparisons
     )
     return replace(record, arms=arms, comparisons=comparisons)
 
@@ -209,6 +199,118 @@ def test_what_is_concluded_names_seed_sentences_and_near_copies(record: Translat
     assert not public.stands
     for setting in ("decoder", "tokenizer", "tuning", "steps"):
         assert f"{setting}: " in public.text
+    # Which of the two translates better can be said, with all in which they differ.
+    way = next(one for one in contrasts if "translates better than from scratch" in one.text)
+    assert way.stands
+    assert "which is better, not why" in way.text
+    for setting in ("decoder", "tokenizer", "tuning", "steps"):
+        assert setting in way.text
+
+
+@pytest.fixture(scope="module")
+def several(visitor: Path) -> StudySettings:
+    """Two seeds, early stopping, a public checkpoint tuned in both ways and prompted."""
+    elsewhere = {"model": str(visitor), "columns": 512, "sentences": 5, "rank": 2, "examples": 2}
+    changes = {"sizes": (40,), "seeds": (2,), "early_stopping": True, "same_work": (40,)}
+    tuned = {**elsewhere, "same_work": True, "full_sizes": (40,)}
+    few = {"sentences": 6, "others": 2, "development": 2, "pretraining": {"steps": 60}}
+    return study_settings(TINY, changes, few, {"elsewhere": tuned})
+
+
+@pytest.fixture(scope="module")
+def seeded(several: StudySettings, tmp_path_factory: pytest.TempPathFactory) -> TranslationStudy:
+    return run_study(several, tmp_path_factory.mktemp("seeded"))
+
+
+def test_every_seed_draws_other_pairs_for_all_arms_alike(seeded: TranslationStudy) -> None:
+    corpus = read_study_corpus(study_settings(TINY))
+    drawn = [set(corpus.first(40, draw).sources) for draw in (0, 1, 2)]
+    assert drawn[0] != drawn[1] != drawn[2]
+    assert set(corpus.first(20, 1).sources) <= drawn[1]
+    assert [(arm.arm, len(arm.seeds)) for arm in seeded.arms] == [
+        (SCRATCH, 2), (HERE, 2), (LONGER, 1), (ELSEWHERE, 2), (FULL, 1),
+    ]  # fmt: skip
+    for arm in seeded.arms:
+        assert arm.seeds[0].bleu == arm.bleu
+        assert len({one.run for one in arm.seeds}) == len(arm.seeds)
+    seeds = {(one.arm, one.against): len(one.gains) for one in seeded.comparisons}
+    assert seeds[HERE, SCRATCH] == seeds[ELSEWHERE, SCRATCH] == 2
+    assert seeds[FULL, ELSEWHERE] == seeds[HERE, LONGER] == 1
+    assert "2 seeds" in str(learned(seeded, scratch=30.0, here=39.0, elsewhere=39.0).conclusions)
+
+
+def test_early_stopping_takes_the_look_with_the_lowest_loss(seeded: TranslationStudy) -> None:
+    for arm in seeded.arms:
+        assert arm.chosen == min(arm.curve, key=lambda point: (point.loss, point.step)).step
+        # All steps were taken: the work of the whole training is what is counted.
+        assert arm.curve[-1].step == arm.steps
+        assert len(arm.curve) == 2
+        assert all(one.bleu_last is not None for one in arm.seeds)
+    run = Path(seeded.result(SCRATCH, 40).run)
+    kept = load(run / "model").decoder.state_dict()
+    chosen = safetensors.torch.load_file(run / "best.safetensors")
+    # In the folder of a model queries and keys stand in another order.
+    same = [name for name in chosen if "qkv" not in name and "_norm" not in name]
+    assert same
+    assert all(torch.equal(kept[name], chosen[name]) for name in same)
+
+
+def test_a_later_look_is_kept_only_if_it_is_better(tmp_path: Path) -> None:
+    def kept() -> torch.Tensor:
+        return safetensors.torch.load_file(tmp_path / "best.safetensors")["embedding.weight"]
+
+    decoder = Decoder(preset("tiny"), seed=0)
+    # A killed run looks at step 20 again, and then goes on.
+    looks = ((10, 3.0, 10), (20, 2.0, 20), (30, 2.5, 20), (20, 2.0, 20), (40, 2.0, 20))
+    for step, loss, best in looks:
+        with torch.no_grad():
+            decoder.embedding.weight.fill_(step)
+        keep_best(tmp_path, decoder, step, loss)
+        assert torch.all(kept() == best)
+
+
+def test_what_was_pretrained_elsewhere_takes_as_much_work(seeded: TranslationStudy) -> None:
+    here = seeded.result(HERE, 40)
+    for arm in (ELSEWHERE, FULL):
+        found = seeded.result(arm, 40)
+        assert abs(found.work - here.work) <= found.work / found.steps, arm
+    longer = seeded.result(LONGER, 40)
+    assert abs(longer.work - here.work) <= EQUAL_WORK * here.work
+    # A frozen matrix needs no gradient of its own: LoRA reads more tokens for the same work.
+    assert seeded.result(ELSEWHERE, 40).tokens > seeded.result(FULL, 40).tokens
+
+
+def test_a_model_can_be_prompted_instead_of_trained(seeded: TranslationStudy) -> None:
+    shown = seeded.prompted
+    assert shown is not None
+    assert (shown.examples, len(shown.seeds), shown.sentences) == (2, 2, 5)
+    assert (ELSEWHERE, PROMPTED) in {(one.arm, one.against) for one in seeded.comparisons}
+    written = "".join(str(block) for block in study_blocks(seeded))
+    assert "only prompted" in written
+    assert "Over seeds" in written
+
+
+def test_interruptions_and_wild_clocks_change_nothing_but_times(
+    several: StudySettings,
+    seeded: TranslationStudy,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw, real = random.Random(0), time.perf_counter
+    # A machine on which every step takes another time, and the processor runs backwards.
+    monkeypatch.setattr(time, "perf_counter", lambda: real() * draw.uniform(1, 9))
+    monkeypatch.setattr(time, "process_time", lambda: -real() * draw.uniform(1, 9))
+    for moment in ("here, 40 pairs: step 3", "elsewhere, 40 pairs, draw 2: step 4"):
+
+        def stop(what: str, share: float, moment: str = moment) -> None:
+            assert 0 <= share <= 1
+            if what.startswith(moment):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run_study(several, tmp_path, tell=stop)
+    again = run_study(several, tmp_path)
+    assert without_times(again.to_dict()) == without_times(seeded.to_dict())
 
 
 def test_settings_that_differ_by_recipe_are_not_taken_for_pretraining(tmp_path: Path) -> None:

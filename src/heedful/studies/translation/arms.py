@@ -4,31 +4,50 @@
     here                 the same decoder, first a language model of both languages
     scratch, same work   on the pairs alone, with as many operations as `here` takes in all
     elsewhere            a public checkpoint, fine-tuned
+    elsewhere, all       the same, all of its weights tuned where LoRA is the rule
+    elsewhere, prompted  the same, not trained: examples stand before each source
 
 The arms trained here have one tokenizer and one shape, and are trained on the pairs in the same
 way. The public checkpoint has a tokenizer of its own; a pair is written for it as two lines,
 source and target, closed by the mark with which the model ends a text: nothing that it has not
 seen before. Every training is a run in the folder of the study.
+
+Early stopping is a choice among looks: the weights with the lowest loss on the development
+sentences are kept on the way (`best.safetensors`), and are the model in the end.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors.torch
+from torch import Tensor
 
 from heedful.data.batches import Batches, Sequences, bucketed, pair_sequences
-from heedful.data.corpus import Documents, Pairs
+from heedful.data.corpus import LANGUAGES, Documents, Pairs
 from heedful.errors import InputError
-from heedful.files import sha256, sha256_of, write_json
-from heedful.model import Checkpoint, Decoder, DecoderConfig, open_checkpoint, parameter_count
+from heedful.files import sha256, sha256_of, write_atomic, write_json
+from heedful.generation import FastStep
+from heedful.generation.decoding import continuations, evaluating
+from heedful.generation.methods import GREEDY
+from heedful.generation.prompts import Prompts
+from heedful.model import (
+    Checkpoint,
+    Decoder,
+    DecoderConfig,
+    flops_per_token,
+    open_checkpoint,
+    parameter_count,
+)
 from heedful.model.lora import add_lora, merge_lora, trained_count
 from heedful.progress import Parts, Tell
 from heedful.studies.text_training import BEGIN, END, MARKS
@@ -40,17 +59,24 @@ from heedful.studies.translation.corpus import (
     restoring_sequences,
     text_sequences,
 )
-from heedful.studies.translation.recipe import Learning, StudySettings
+from heedful.studies.translation.recipe import Elsewhere, Learning, StudySettings
 from heedful.studies.translation.results import (
     ELSEWHERE,
+    FULL,
     HERE,
     LONGER,
+    PROMPTED,
     SCRATCH,
     SampleTranslation,
     TrainingPoint,
 )
 from heedful.studies.translation.scoring import bleu_of
-from heedful.studies.translation.translator import TranslationFormat, Translator, keep_model
+from heedful.studies.translation.translator import (
+    TranslationFormat,
+    Translator,
+    in_one_line,
+    keep_model,
+)
 from heedful.tokenization import Tokenizer, learn_tokenizer
 from heedful.training import (
     Compute,
@@ -67,7 +93,8 @@ from heedful.training import (
 )
 from heedful.training.hooks import Adapt, Evaluate, Report
 
-SAMPLES, TRANSLATIONS = "samples.json", "translations.json"
+SAMPLES, TRANSLATIONS, LAST = "samples.json", "translations.json", "translations_last.json"
+BEST, BEST_WEIGHTS = "best.json", "best.safetensors"
 SHOWN = 6
 """Development sentences whose translations are kept along the way."""
 WATCHED = 16
@@ -76,14 +103,18 @@ LONGEST = 512
 """Tokens of a pair for a public checkpoint, at most."""
 LINE_BREAKS = ("Ċ", "<0x0A>", "\n")
 """How vocabularies write the end of a line: byte pairs, SentencePiece, characters."""
+PROMPT_ROWS = 16
+"""Prompts with examples that are continued side by side."""
+THROUGH_FROZEN = 2 / 3
+"""Of the operations of a training step: a frozen matrix needs no gradient of its own."""
 LANGUAGE_MODEL = "language model"
 AS_SLOW = 100.0
 """A token of a large model, in tokens of the small one: no more than a guess for the meter."""
 
 
-def training_name(arm: str, pairs: int) -> str:
+def training_name(arm: str, pairs: int, draw: int = 0) -> str:
     """Return what the training of an arm is called while it runs."""
-    return f"{arm}, {pairs:,} pairs"
+    return f"{arm}, {pairs:,} pairs" + (f", draw {draw + 1}" if draw else "")
 
 
 class StudyProgress(Parts):
@@ -100,21 +131,31 @@ class StudyProgress(Parts):
 
 def _sizes(settings: StudySettings) -> dict[str, float]:
     """Return the trainings in the order in which they come, with their tokens."""
+    sizes: dict[str, float] = {}
+
+    def add(arm: str, pairs: int, tokens: float, draws: range) -> None:
+        sizes.update({training_name(arm, pairs, draw): tokens for draw in draws})
+
     scratch, tuning, text = settings.scratch, settings.fine_tuning, settings.pretraining
     shares = {pairs: pairs / settings.sizes[-1] for pairs in settings.sizes}
-    sizes: dict[str, float] = {
-        training_name(SCRATCH, pairs): float(scratch.steps_for(share) * scratch.columns)
-        for pairs, share in shares.items()
-    }
+    for pairs, share in shares.items():
+        tokens = float(scratch.steps_for(share) * scratch.columns)
+        add(SCRATCH, pairs, tokens, settings.draws(pairs))
     sizes[LANGUAGE_MODEL] = float(text.steps * text.columns)
     for pairs, share in shares.items():
-        tuned = float(tuning.steps_for(share) * tuning.columns)
-        sizes[training_name(HERE, pairs)] = tuned
+        tokens = float(tuning.steps_for(share) * tuning.columns)
+        add(HERE, pairs, tokens, settings.draws(pairs))
         if pairs in settings.worked:
-            sizes[training_name(LONGER, pairs)] = sizes[LANGUAGE_MODEL] + tuned
+            add(LONGER, pairs, sizes[LANGUAGE_MODEL] + tokens, range(1))
     large = settings.elsewhere
-    for pairs in (large.sizes or settings.sizes) if large.model else ():
-        sizes[training_name(ELSEWHERE, pairs)] = AS_SLOW * large.steps * large.columns
+    if large.model:
+        tokens, several = AS_SLOW * large.steps * large.columns, large.sizes or settings.sizes
+        for pairs in several:
+            add(ELSEWHERE, pairs, tokens, settings.draws(pairs))
+        for pairs in large.full_sizes:
+            add(FULL, pairs, tokens, range(1))
+        if large.examples:
+            add(PROMPTED, large.examples, tokens, settings.draws(several[0]))
     return sizes
 
 
@@ -176,11 +217,17 @@ class Trainer:
         return train_to_end(folder, config, self._batches(texts, setting), data=data, hooks=hooks)
 
     def on_pairs(
-        self, arm: str, pairs: int, *, before: FinishedRun | None = None, steps: int | None = None
+        self,
+        arm: str,
+        pairs: int,
+        draw: int = 0,
+        *,
+        before: FinishedRun | None = None,
+        steps: int | None = None,
     ) -> FinishedRun:
-        """Train on the first pairs, from new weights or from those of a run before."""
+        """Train on the first pairs of a draw, from new weights or from those of a run before."""
         setting = self.settings.scratch if before is None else self.settings.fine_tuning
-        used = self.corpus.first(pairs)
+        used, seed = self.corpus.first(pairs, draw), self.settings.seed + draw
         sequences = self.sequences(used)
         if setting.whole:
             sequences = replace(sequences, prompts=np.zeros_like(sequences.prompts))
@@ -194,10 +241,11 @@ class Trainer:
             _Training(
                 arm=arm,
                 pairs=pairs,
+                draw=draw,
                 config=self._config(
-                    setting, steps, self.compute, table | setting.model_dump(mode="json")
+                    setting, steps, self.compute, table | setting.model_dump(mode="json"), seed
                 ),
-                feed=self._batches(sequences, setting),
+                feed=self._batches(sequences, setting, seed),
                 data=data,
                 development=self.corpus.development,
                 development_feed=_watched(self.sequences, self.corpus.development, self.settings),
@@ -210,23 +258,32 @@ class Trainer:
     def train(self, training: _Training) -> FinishedRun:
         """Train an arm on pairs, watched on the development sentences, and keep its model."""
         label = "-".join(re.findall(r"\w+", f"{training.arm} {training.pairs}"))
-        folder = run_path(self.folder / "runs", label, training.config, training.data)
+        data = training.data
+        if self.settings.early_stopping:  # what a run is kept of, so it is another run
+            data = data | {"weights": "of the look with the lowest loss"}
+        folder = run_path(self.folder / "runs", label, training.config, data)
         initial = training.initial
+        name = training_name(training.arm, training.pairs, training.draw)
         hooks = Hooks(
-            evaluate=training.watch(folder),
-            report=self.progress.report(training_name(training.arm, training.pairs)),
+            evaluate=training.watch(folder, choosing=self.settings.early_stopping),
+            report=self.progress.report(name),
             initial=None if initial is None else initial.state_dict(),
             adapt=training.adapt,
         )
-        run = train_to_end(folder, training.config, training.feed, data=training.data, hooks=hooks)
+        run = train_to_end(folder, training.config, training.feed, data=data, hooks=hooks)
         if training.adapt is None:
-            keep_model(folder, run.decoder, training.tokenizer, training.format)
+            keep_model(folder, lambda: chosen_decoder(run), training.tokenizer, training.format)
         return run
 
     def _config(
-        self, setting: Learning, steps: int, compute: Compute, table: dict[str, Any]
+        self,
+        setting: Learning,
+        steps: int,
+        compute: Compute,
+        table: dict[str, Any],
+        seed: int | None = None,
     ) -> TrainingConfig:
-        every = max(steps // self.settings.evaluations, 1)
+        every = math.ceil(steps / self.settings.evaluations)
         return _config(
             self.settings.shape.config(self.tokenizer.size),
             table,
@@ -241,14 +298,15 @@ class Trainer:
             every=every,
             log_every=max(every // 5, 1),
             label_smoothing=setting.label_smoothing,
-            seed=self.settings.seed,
+            seed=self.settings.seed if seed is None else seed,
             compute=compute,
         )
 
-    def _batches(self, sequences: Sequences, setting: Learning) -> Batches:
+    def _batches(self, sequences: Sequences, setting: Learning, seed: int | None = None) -> Batches:
         few = int(sequences.steps.sum()) // setting.batches
         columns = max(min(setting.columns, few), int(sequences.steps.max()))
-        return bucketed(sequences, columns=columns, seed=self.settings.seed)
+        seed = self.settings.seed if seed is None else seed
+        return bucketed(sequences, columns=columns, seed=seed)
 
     def _text_sequences(self) -> tuple[Sequences, Sequences]:
         """Write the texts of both languages, each after its mark; and a few kept to watch."""
@@ -280,6 +338,7 @@ class _Training:
 
     arm: str
     pairs: int
+    draw: int
     config: TrainingConfig
     feed: Feed
     data: dict[str, str]
@@ -292,13 +351,15 @@ class _Training:
     """Where it starts; None: from new weights."""
     adapt: Adapt | None = None
 
-    def watch(self, folder: Path) -> Evaluate:
+    def watch(self, folder: Path, *, choosing: bool) -> Evaluate:
         """Return an evaluation: loss and BLEU of development sentences, some of them kept."""
         loss = held_out_loss(self.development_feed)
 
         def evaluate(decoder: Decoder, step: int) -> dict[str, float]:
             started = time.perf_counter()
             values = {"loss": loss(decoder, step)["loss"]}
+            if choosing:
+                keep_best(folder, decoder, step, values["loss"])
             texts = Translator(decoder, self.tokenizer, self.format).texts(self.development.sources)
             values["bleu"] = bleu_of(texts, self.development.references)
             kept = {at: known for at, known in _read(folder / SAMPLES).items() if int(at) < step}
@@ -364,74 +425,174 @@ class PublicModel:
         """How many it has."""
         return parameter_count(self.checkpoint.config)
 
-    @cached_property
-    def trained(self) -> int:
-        """How many of them are trained."""
-        if self._adapt is None:
-            return self.parameters
-        return trained_count(self._adapted())
+    def tuning(self, arm: str) -> Elsewhere:
+        """Return the settings of an arm: its own, or those with which all weights are tuned."""
+        setting = self.trainer.settings.elsewhere
+        if arm != FULL:
+            return setting
+        changed = {"tuning": "full", "learning_rate": setting.full_learning_rate}
+        return setting.model_copy(update=changed)
 
-    def on_pairs(self, pairs: int) -> FinishedRun:
-        """Fine-tune on the first pairs."""
-        trainer, setting = self.trainer, self.trainer.settings.elsewhere
-        seed, steps = trainer.settings.seed, setting.steps
-        used = trainer.corpus.first(pairs)
-        development = trainer.corpus.development.first(WATCHED)
+    @cached_property
+    def _added(self) -> int:
+        """Numbers that LoRA adds."""
+        decoder = self.checkpoint.decoder()
+        add_lora(decoder, self.trainer.settings.elsewhere.rank)
+        return trained_count(decoder)
+
+    def trained(self, arm: str) -> int:
+        """Return how many numbers an arm trains."""
+        return self.parameters if self.tuning(arm).tuning == "full" else self._added
+
+    def work_share(self, arm: str) -> float:
+        """Return the share of the operations of a whole training step that an arm takes."""
+        if self.tuning(arm).tuning == "full":
+            return 1.0
+        return THROUGH_FROZEN + self._added / self.parameters
+
+    @cached_property
+    def _config(self) -> DecoderConfig:
+        """The config of the checkpoint, with no longer a context than pairs need."""
+        config = self.checkpoint.config
+        return config.model_copy(update={"context": min(LONGEST, config.context)})
+
+    def on_pairs(
+        self, arm: str, pairs: int, draw: int = 0, *, work: float | None = None
+    ) -> FinishedRun:
+        """Fine-tune on the first pairs of a draw, with so many operations if they are given."""
+        trainer, setting = self.trainer, self.tuning(arm)
+        seed, corpus = trainer.settings.seed + draw, trainer.corpus
+        used = corpus.first(pairs, draw)
+        feed = bucketed(self._sequences(used), columns=setting.columns, seed=seed)
+        steps = setting.steps if work is None else self._steps_for(arm, feed, work)
+        looks = trainer.settings.evaluations if trainer.settings.early_stopping else 2
+        decided = ("model", "tuning", "rank", "columns", "learning_rate")
         config = _config(
-            self.checkpoint.config,
-            {"arm": ELSEWHERE, "pairs": pairs, **setting.model_dump(mode="json")},
+            self._config,
+            {"arm": arm, "pairs": pairs, **setting.model_dump(mode="json", include={*decided})},
             steps,
             optimiser=Optimiser(learning_rate=setting.learning_rate, weight_decay=0.0),
             warmup=20,
-            every=max(steps // 2, 1),
+            every=math.ceil(steps / looks),
             log_every=1,
             seed=seed,
             compute=trainer.compute,
         )
+        adapt = self._adapt(setting, seed)
         run = trainer.train(
             _Training(
-                arm=ELSEWHERE,
+                arm=arm,
                 pairs=pairs,
+                draw=draw,
                 config=config,
-                feed=bucketed(self._sequences(used), columns=setting.columns, seed=seed),
+                feed=feed,
                 data={"pairs": used.fingerprint, **self._hashes},
-                development=development,
-                development_feed=_watched(self._sequences, development, trainer.settings),
+                development=corpus.development.first(WATCHED),
+                development_feed=_watched(self._sequences, corpus.development, trainer.settings),
                 tokenizer=self.tokenizer,
                 format=self.format,
                 initial=self.checkpoint.decoder(),
-                adapt=self._adapt,
+                adapt=adapt,
             )
         )
-        if self._adapt is not None:
-            keep_model(run.folder, lambda: self._merged(run), self.tokenizer, self.format)
+        if adapt is not None:
+            keep_model(
+                run.folder,
+                lambda: self._merged(adapt, chosen_weights(run)),
+                self.tokenizer,
+                self.format,
+            )
         return run
+
+    def last(self, arm: str, draw: int, run: FinishedRun) -> Decoder:
+        """Return the decoder of a run as it was after the last step."""
+        adapt = self._adapt(self.tuning(arm), self.trainer.settings.seed + draw)
+        return run.decoder() if adapt is None else self._merged(adapt, last_weights(run))
+
+    def prompted(self, draw: int, test: TestSet) -> tuple[str, ...]:
+        """Translate without training: examples from a draw of the pairs stand before each source.
+
+        The model continues lines of the two languages, greedily, and ends with the line.
+        """
+        corpus, tokenizer = self.trainer.corpus, self.tokenizer
+        first, second = (LANGUAGES.get(code, code) for code in corpus.train.languages)
+        shown = corpus.first(self.trainer.settings.elsewhere.examples, draw)
+        head = "".join(
+            f"{first}: {source}\n{second}: {target}\n"
+            for source, target in zip(shown.sources, shown.targets, strict=True)
+        )
+        asked = [f"{head}{first}: {self.format.written(s)}\n{second}:" for s in test.sources]
+        place = (
+            self.trainer.folder / f"prompted-{sha256(json.dumps([asked, self._hashes]))[:8]}.json"
+        )
+        kept = _read(place).get("translations")
+        if kept is None:
+            name = training_name(PROMPTED, len(shown), draw)
+            kept = self._continued(tokenizer.encode_batch(asked), len(tokenizer.encode(head)), name)
+            write_json(place, {"prompt": asked[0], "translations": kept})
+        return tuple(kept)
+
+    def _continued(self, prompts: list[list[int]], head: int, name: str) -> list[str]:
+        """Continue prompts to the end of the line; the longest come first, and share batches."""
+        config, report = self.checkpoint.config, self.trainer.progress
+        decoder = self.checkpoint.decoder()
+        step = FastStep(decoder, "float32")
+        breaks = {self.tokenizer.id_of(mark * count) for mark in LINE_BREAKS for count in (1, 2)}
+        ends = {one for one in {*breaks, self.tokenizer.end} if one is not None}
+        order = sorted(range(len(prompts)), key=lambda place: -len(prompts[place]))
+        made: dict[int, str] = {}
+        report.begin(name, name)
+        with evaluating(decoder):
+            for start in range(0, len(order), PROMPT_ROWS):
+                chosen = order[start : start + PROMPT_ROWS]
+                rows = [prompts[place] for place in chosen]
+                room = [config.context - len(row) + 1 for row in rows]
+                if min(room) < 1:
+                    raise InputError(
+                        "elsewhere.examples",
+                        f"make a prompt of {max(map(len, rows)):,} tokens",
+                        expected=f"at most {config.context:,}, the context of {self.name}",
+                        hint="show fewer",
+                    )
+                limits = [
+                    min(left, 2 * (len(row) - head) + 24)
+                    for row, left in zip(rows, room, strict=True)
+                ]
+                limited = Prompts.limited(config, rows, limits, ends)
+                found = continuations(decoder, limited, GREEDY, step)
+                for place, (one, *_) in zip(chosen, found, strict=True):
+                    tokens = one.tokens[:-1] if one.finished else one.tokens
+                    made[place] = in_one_line(self.tokenizer.decode(tokens)).strip()
+                report.tell(f"{name}: translating", name, (start + len(chosen)) / len(order))
+        return [made[place] for place in range(len(prompts))]
+
+    def _steps_for(self, arm: str, feed: Feed, work: float) -> int:
+        """Return how many batches take so many operations."""
+        one = self.work_share(arm) * flops_per_token(self._config, training=True)
+        steps, left = 0, work / one
+        while left > 0:
+            tokens = int(np.count_nonzero(np.asarray(feed.batch(steps).documents) >= 0))
+            if steps and left < tokens / 2:
+                break
+            steps, left = steps + 1, left - tokens
+        return steps
 
     @cached_property
     def _hashes(self) -> dict[str, str]:
         files = self.checkpoint.source.files
         return {f"weights before: {file.name}": sha256_of(file) for file in files}
 
-    @cached_property
-    def _adapt(self) -> Adapt | None:
-        """What LoRA adds to the decoder; None where all of it is trained."""
-        setting, seed = self.trainer.settings.elsewhere, self.trainer.settings.seed
+    def _adapt(self, setting: Elsewhere, seed: int) -> Adapt | None:
+        """Return what adds LoRA to a decoder; None where all of it is trained."""
         if setting.tuning == "full":
             return None
         return lambda decoder: add_lora(decoder, setting.rank, seed=seed)
 
-    def _adapted(self) -> Decoder:
+    def _merged(self, adapt: Adapt, weights: dict[str, Tensor]) -> Decoder:
+        """Return fine-tuned weights as one decoder: what LoRA added is merged."""
         decoder = self.checkpoint.decoder()
-        assert self._adapt is not None
-        self._adapt(decoder)
-        return decoder
-
-    def _merged(self, run: FinishedRun) -> Decoder:
-        """Return the fine-tuned weights as one decoder: what LoRA added is merged."""
-        newest = checkpoint.newest(run.folder / "checkpoints").contents
-        assert newest is not None
-        decoder = self._adapted()
-        decoder.load_state_dict({**decoder.state_dict(), **newest.model})
+        adapt(decoder)
+        decoder.load_state_dict({**decoder.state_dict(), **weights})
         merge_lora(decoder)
         return decoder.eval()
 
@@ -450,14 +611,54 @@ def written_pairs(
     ).without_longer(longest)
 
 
+def keep_best(folder: Path, decoder: Decoder, step: int, loss: float) -> None:
+    """Keep the trained weights of a look if none before it had as low a loss.
+
+    A run that was killed looks again at the same weights: the same step is written anew.
+    """
+    known = _read(folder / BEST)
+    if known and known["step"] != step and loss >= known["loss"]:
+        return
+    trained = {name: one.detach() for name, one in decoder.named_parameters() if one.requires_grad}
+    write_atomic(folder / BEST_WEIGHTS, safetensors.torch.save(trained, {"format": "pt"}))
+    write_json(folder / BEST, {"step": step, "loss": loss})
+
+
+def chosen_step(run: FinishedRun) -> int:
+    """Return the step whose weights are those of the arm."""
+    return int(_read(run.folder / BEST).get("step", run.result.step))
+
+
+def chosen_weights(run: FinishedRun) -> dict[str, Tensor]:
+    """Return the trained weights of a run: of the look with the lowest loss, or the last ones."""
+    if (run.folder / BEST).is_file():
+        return safetensors.torch.load_file(run.folder / BEST_WEIGHTS)
+    return last_weights(run)
+
+
+def last_weights(run: FinishedRun) -> dict[str, Tensor]:
+    """Return the trained weights of a run after its last step."""
+    newest = checkpoint.newest(run.folder / "checkpoints").contents
+    assert newest is not None
+    return newest.model
+
+
+def chosen_decoder(run: FinishedRun) -> Decoder:
+    """Return the decoder of a run with these weights."""
+    decoder = run.decoder()
+    if (run.folder / BEST).is_file():
+        decoder.load_state_dict(chosen_weights(run))
+    return decoder
+
+
 def curve_of(
-    run: FinishedRun, work_before: float, minutes_before: float
+    run: FinishedRun, work: float, work_before: float, minutes_before: float
 ) -> tuple[TrainingPoint, ...]:
-    """Return the evaluations of a training, after what was spent before it."""
+    """Return the evaluations of a training of so much work, after what was spent before it."""
     return tuple(
         TrainingPoint(
             step=one.step,
-            work=work_before + run.work * one.step / run.result.step,
+            work=work_before + work * one.step / run.result.step,
             minutes=run.seconds_at(one.step) / 60 + minutes_before,
             loss=one.values["loss"],
             bleu=one.values.get("bleu"),
@@ -496,6 +697,18 @@ def translations_of(
         write_json(folder / TRANSLATIONS, kept)
     texts = {name: tuple(several) for name, several in kept["translations"].items()}
     return texts, sum(map(len, texts.values())) / max(kept["seconds"], 1e-9)
+
+
+def last_translations(
+    run: FinishedRun, test: TestSet, translator: Callable[[], Translator]
+) -> tuple[str, ...]:
+    """Translate a test as the weights after the last step do, or find that it was done."""
+    kept = _read(run.folder / LAST)
+    sources = sha256(json.dumps(test.sources))
+    if kept.get("sources") != sources:
+        kept = {"sources": sources, "translations": translator().texts(test.sources)}
+        write_json(run.folder / LAST, kept)
+    return tuple(kept["translations"])
 
 
 def _config(

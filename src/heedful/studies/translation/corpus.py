@@ -81,9 +81,12 @@ class StudyCorpus:
         """Whether there is text of both languages to pretrain on."""
         return self.source_text is not None and self.target_text is not None
 
-    def first(self, count: int) -> Pairs:
-        """Return the first training pairs."""
-        return self.train.take(range(count), f"the first {count:,}")
+    def first(self, count: int, draw: int = 0) -> Pairs:
+        """Return the first training pairs; of another draw, the first in another order."""
+        if not draw:
+            return self.train.take(range(count), f"the first {count:,}")
+        order = shuffled(len(self.train), draw, 0)[:count].tolist()
+        return self.train.take(order, f"{count:,} of draw {draw}")
 
 
 def read_study_corpus(settings: StudySettings) -> StudyCorpus:

@@ -95,10 +95,19 @@ class Elsewhere(Settings):
     """Of LoRA."""
     steps: PositiveInt = 60
     """At every size."""
+    same_work: bool = False
+    """Whether it takes as many operations as the arm that is pretrained here takes in all, instead
+    of `steps`."""
     columns: PositiveInt = 768
     """Tokens of a batch."""
     learning_rate: PositiveFloat = 1e-3
     """Of AdamW."""
+    full_sizes: tuple[PositiveInt, ...] = ()
+    """Numbers of pairs at which all of its weights are tuned too, from the first seed."""
+    full_learning_rate: PositiveFloat = 1e-4
+    """Of AdamW, where all weights are tuned beside LoRA."""
+    examples: NonNegativeInt = 0
+    """Pairs that are put before each source where it is only prompted; 0: it is not."""
     sizes: tuple[PositiveInt, ...] = ()
     """Numbers of pairs; none: the sizes of the study."""
     sentences: PositiveInt = 150
@@ -130,6 +139,12 @@ class StudySettings(Settings):
     """Sentences that are translated during training."""
     evaluations: PositiveInt = 4
     """Looks at the development sentences in each training."""
+    early_stopping: bool = False
+    """Whether each training on pairs ends in the weights of the look with the lowest loss on the
+    development sentences. All steps are taken all the same, so that work stays equal."""
+    seeds: tuple[PositiveInt, ...] = ()
+    """Trainings of each arm at each of the sizes, every one with another draw of the pairs; none:
+    one at every size. The arms that cost most, all weights and the same work, get one."""
     same_work: tuple[PositiveInt, ...] | None = None
     """Sizes at which scratch is also trained with as many operations as the other arm takes in
     all. None: the middle one of the sizes."""
@@ -161,12 +176,23 @@ class StudySettings(Settings):
                 f"are {', '.join(map(str, self.sizes)) or 'none'}",
                 expected="different numbers of pairs, ascending",
             )
-        strange = sorted({*self.elsewhere.sizes, *self.worked} - set(self.sizes))
-        if strange:
+        for name, several in (
+            ("elsewhere.sizes", self.elsewhere.sizes),
+            ("elsewhere.full_sizes", self.elsewhere.full_sizes),
+            ("same_work", self.worked),
+        ):
+            strange = sorted(set(several) - set(self.sizes))
+            if strange:
+                raise ConfigError(
+                    name,
+                    f"has {strange[0]:,} pairs",
+                    expected=f"some of the sizes of the study: {', '.join(map(str, self.sizes))}",
+                )
+        if self.seeds and len(self.seeds) != len(self.sizes):
             raise ConfigError(
-                "elsewhere.sizes" if strange[0] in self.elsewhere.sizes else "same_work",
-                f"has {strange[0]:,} pairs",
-                expected=f"some of the sizes of the study: {', '.join(map(str, self.sizes))}",
+                "seeds",
+                f"are {len(self.seeds)} numbers",
+                expected=f"one for each of the {len(self.sizes)} sizes",
             )
         if self.monolingual and len(self.monolingual) != 2:
             raise ConfigError(
@@ -181,6 +207,10 @@ class StudySettings(Settings):
                 expected="the phrasebook has its own test",
                 hint="give --corpus too",
             )
+
+    def draws(self, pairs: int) -> range:
+        """Return the numbers of the trainings at a size: what is added to the seed."""
+        return range(self.seeds[self.sizes.index(pairs)] if self.seeds else 1)
 
     @property
     def worked(self) -> tuple[int, ...]:

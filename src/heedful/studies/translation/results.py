@@ -8,6 +8,7 @@ from typing import Any
 from heedful.records import Record
 from heedful.stats import Estimate
 from heedful.studies.conclusions import (
+    EQUAL_WORK,
     Basis,
     Conclusion,
     Contrast,
@@ -15,12 +16,15 @@ from heedful.studies.conclusions import (
     Measurement,
     Side,
     Study,
+    differences,
 )
 from heedful.studies.translation.alignment import Alignment
 
 SCRATCH, LONGER, HERE, ELSEWHERE = "scratch", "scratch, same work", "here", "elsewhere"
 """The arms: on the pairs alone; the same with as many operations as `here` takes in all;
 pretrained here as a language model; pretrained by others."""
+FULL, PROMPTED = "elsewhere, all", "elsewhere, prompted"
+"""Two more of what others pretrained: all weights tuned beside LoRA; not tuned at all."""
 LEAST_BLEU = 2.0
 """Below it a score is the smoothing of sacreBLEU and a few right words by chance."""
 LABELS = {
@@ -28,6 +32,8 @@ LABELS = {
     LONGER: "from scratch, same work",
     HERE: "pretrained here",
     ELSEWHERE: "pretrained elsewhere",
+    FULL: "pretrained elsewhere, all weights tuned",
+    PROMPTED: "pretrained elsewhere, only prompted",
 }
 """How the arms are called in sentences."""
 
@@ -91,11 +97,45 @@ class SampleTranslation(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class SeedScore(Record):
+    """One training of an arm: another draw of the pairs, other first weights where they are new."""
+
+    seed: int
+    bleu: float
+    chrf: float
+    loss: float | None
+    """Lowest on the development sentences; None where nothing was trained."""
+    steps: int
+    chosen: int
+    """The step whose weights were taken."""
+    bleu_last: float | None
+    """BLEU of the weights after the last step; None where nothing was trained."""
+    work: float
+    """Operations of training in all."""
+    run: str
+    """Its folder; none where nothing was trained."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PromptedResult(Scores):
+    """A public checkpoint that was not trained: examples of the pairs stand before each source.
+
+    The scores are those of the first draw of examples.
+    """
+
+    model: str
+    label: str
+    examples: int
+    seeds: tuple[SeedScore, ...]
+    """Every draw of examples."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ArmResult(Scores):
-    """One arm at one number of pairs, on the test sentences."""
+    """One arm at one number of pairs, on the test sentences: its first training."""
 
     arm: str
-    """`scratch`, `scratch, same work`, `here` or `elsewhere`."""
+    """`scratch`, `scratch, same work`, `here`, `elsewhere` or `elsewhere, all`."""
     label: str
     """The same in words."""
     pairs: int
@@ -111,10 +151,13 @@ class ArmResult(Scores):
     minutes_before: float
     """The part of them that went into pretraining here."""
     gain: float | None
-    """BLEU above scratch with as many pairs, on the same sentences; None for scratch itself."""
+    """BLEU above scratch with as many pairs, on the same sentences, over all seeds that both have;
+    None for scratch itself."""
     p_value: float | None
-    """Of that gain: paired bootstrap over the test sentences, for one training of each arm."""
+    """Of that gain, as in `Comparison`."""
     steps: int
+    chosen: int
+    """The step whose weights were taken: the last, or that of early stopping."""
     epochs: float
     """Passes over the pairs."""
     tokens: int
@@ -137,6 +180,18 @@ class ArmResult(Scores):
     """Speed of translating the test, greedy."""
     run: str
     """Its folder."""
+    seeds: tuple[SeedScore, ...]
+    """Every training of the arm with so many pairs, the first one too."""
+
+    @property
+    def mean(self) -> float:
+        """BLEU, the mean over seeds."""
+        return sum(one.bleu for one in self.seeds) / len(self.seeds)
+
+    @property
+    def last_mean(self) -> float:
+        """BLEU of the weights after the last step, the mean over seeds."""
+        return sum(one.bleu_last or 0.0 for one in self.seeds) / len(self.seeds)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -156,13 +211,19 @@ class Comparison(Record):
     arm: str
     against: str
     gain: float
-    """BLEU of the arm above that of the other."""
+    """BLEU of the arm above that of the other, the mean over seeds."""
     gain_low: float
-    """Lower end of its 95 % interval: a paired bootstrap over the test sentences."""
+    """Lower end of its 95 % interval: a paired bootstrap over the test sentences; with several
+    seeds it is widened by Student's interval over these (the root of the sum of squares)."""
     gain_high: float
     """Upper end."""
     p_value: float
-    """Two-sided, of the same bootstrap. It covers test sentences, not another seed."""
+    """Two-sided, of the bootstrap over test sentences; of several seeds the largest."""
+    gains: tuple[float, ...]
+    """Of each seed that both arms have."""
+    bleu: float
+    """Of the arm on these sentences, the mean over these seeds."""
+    bleu_against: float
     sentences: int
     work: float
     """Operations of training the arm in all."""
@@ -193,6 +254,8 @@ class TranslationStudy(Study):
     """For each number of pairs: test sources that are one substituted word away from a training
     source."""
     arms: tuple[ArmResult, ...]
+    prompted: PromptedResult | None
+    """The public checkpoint without training; None where it was not asked."""
     comparisons: tuple[Comparison, ...]
     """Every paired test."""
     baselines: tuple[BaselineResult, ...]
@@ -221,12 +284,14 @@ class TranslationStudy(Study):
     @property
     def conclusions(self) -> tuple[Conclusion, ...]:
         """How good the best arm is, and for each number of pairs what pretraining was worth."""
-        contrasts = (
-            self._contrast(found).conclude()
-            for found in sorted(self.comparisons, key=lambda c: (c.pairs, c.against, c.arm))
-            if found.arm != LONGER
+        found = sorted(self.comparisons, key=lambda c: (c.pairs, c.against, c.arm))
+        causes = [c for c in found if c.arm == HERE or (c.arm, c.against) == (ELSEWHERE, SCRATCH)]
+        ways = [c for c in found if c.arm in (ELSEWHERE, FULL)]
+        return (
+            self._best(),
+            *(self._contrast(one).conclude() for one in causes),
+            *(self._way(one).conclude() for one in ways),
         )
-        return (self._best(), *contrasts)
 
     @property
     def floor(self) -> Floor:
@@ -259,7 +324,7 @@ class TranslationStudy(Study):
         ).conclude()
 
     def _contrast(self, found: Comparison) -> Contrast:
-        one, other = (self.result(arm, found.pairs) for arm in (found.arm, found.against))
+        one, other = self._sides(found)
         counted = f"With {found.pairs:,} pairs"
         equal = found.against == LONGER
         subject = f"{LABELS[found.arm]} against {LABELS[found.against]}"
@@ -268,14 +333,12 @@ class TranslationStudy(Study):
         cost = "" if equal else ", at the price of the work before"
         return Contrast(
             about=f"{subject} with {found.pairs:,} pairs",
-            one=_side(one),
-            other=_side(other),
+            one=one,
+            other=other,
             differ="pretraining",
             follows=("steps",) if equal else (),
-            difference=Estimate(
-                value=found.gain, low=found.gain_low, high=found.gain_high, count=found.sentences
-            ),
-            basis=Basis(cases=found.sentences, of="test sentences"),
+            difference=_difference(found),
+            basis=_basis(found),
             higher=f"{counted}{given} {ahead} beats training from scratch{cost}",
             lower=f"{counted}{given} training from scratch beats {ahead}",
             same=f"{counted}{given} {ahead} and training from scratch cannot be told apart",
@@ -284,9 +347,56 @@ class TranslationStudy(Study):
             equal_work=equal,
         )
 
+    def _way(self, found: Comparison) -> Contrast:
+        """Compare two ways to a translator that differ in more than one thing, as they are."""
+        one, other = self._sides(found)
+        unlike = differences(one.settings, other.settings)
+        close = one.work and other.work and abs(one.work - other.work) <= EQUAL_WORK * one.work
+        counted = f"With {found.pairs:,} pairs" + (" and as much work" if close else "")
+        why = f" (they differ in {', '.join(unlike)}: which is better, not why)".replace("_", " ")
+        return Contrast(
+            about=f"{one.name} and {other.name} with {found.pairs:,} pairs",
+            one=one,
+            other=other,
+            differ=unlike[0] if unlike else "nothing",
+            follows=unlike,
+            difference=_difference(found),
+            basis=_basis(found),
+            higher=f"{counted}, the arm {one.name} translates better than {other.name}{why}",
+            lower=f"{counted}, the arm {one.name} translates worse than {other.name}{why}",
+            same=f"{counted}, the arms {one.name} and {other.name} cannot be told apart{why}",
+            show=_bleu,
+            floor=self.floor,
+        )
 
-def _side(result: ArmResult) -> Side:
-    return Side(name=result.label, value=result.bleu, settings=result.settings, work=result.work)
+    def _sides(self, found: Comparison) -> tuple[Side, Side]:
+        """Return both sides, with what they reach on the sentences that both translated."""
+        return (
+            self._side(found.arm, found.pairs, found.bleu, found.work),
+            self._side(found.against, found.pairs, found.bleu_against, found.work_against),
+        )
+
+    def _side(self, arm: str, pairs: int, bleu: float, work: float) -> Side:
+        if arm == PROMPTED:
+            assert self.prompted is not None
+            decided: dict[str, Any] = {
+                "decoder": self.prompted.model,
+                "tuning": f"none, {self.prompted.examples} examples in the prompt",
+            }
+            name = f"{LABELS[arm]} with {self.prompted.examples}"
+            return Side(name=name, value=bleu, settings=decided, work=None)
+        settings = self.result(arm, pairs).settings
+        return Side(name=LABELS[arm], value=bleu, settings=settings, work=work)
+
+
+def _difference(found: Comparison) -> Estimate:
+    return Estimate(
+        value=found.gain, low=found.gain_low, high=found.gain_high, count=found.sentences
+    )
+
+
+def _basis(found: Comparison) -> Basis:
+    return Basis(cases=found.sentences, of="test sentences", seeds=len(found.gains))
 
 
 def _bleu(value: float) -> str:

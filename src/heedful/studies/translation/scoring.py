@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 
 from heedful.data.corpus import Pairs
 from heedful.errors import InputError
-from heedful.stats import percentile_interval
+from heedful.stats import Estimate, percentile_interval
 from heedful.studies.translation.corpus import TestSet
 from heedful.studies.translation.results import Example, Scores, Slice
 
@@ -63,6 +63,11 @@ def bleu_of(translations: Sequence[str], references: References) -> float:
     return float(
         BLEU(force=True).corpus_score(translations, _streams(translations, references)).score
     )
+
+
+def chrf_of(translations: Sequence[str], references: References) -> float:
+    """Return chrF alone."""
+    return float(CHRF().corpus_score(translations, _streams(translations, references)).score)
 
 
 def sentence_chrf(translation: str, references: Sequence[str]) -> float:
@@ -121,6 +126,31 @@ def paired_gain(
     gains = _resampled(translations, streams, drawn) - _resampled(baseline, streams, drawn)
     return Gain(
         float(after.score - before.score), *percentile_interval(gains), float(after.p_value)
+    )
+
+
+def gain_over_seeds(gains: Sequence[Gain]) -> Gain:
+    """Return the mean gain of several trainings, with an interval for sentences and for seeds.
+
+    The ends are those of the mean bootstrap, moved apart by Student's interval over the seeds: the
+    root of the sum of squares, as for independent errors. p is the largest, which is cautious.
+
+    >>> one = Gain(2.0, 1.0, 3.0, 0.002)
+    >>> gain_over_seeds([one])
+    Gain(value=2.0, low=1.0, high=3.0, p_value=0.002)
+    >>> [round(end, 2) for end in gain_over_seeds([one, Gain(3.0, 2.0, 4.0, 0.01)])[:3]]
+    [2.5, -3.93, 8.93]
+    """
+    value, low, high, _ = np.mean(gains, axis=0).tolist()
+    p_value = max(one.p_value for one in gains)
+    if len(gains) == 1:
+        return Gain(value, low, high, p_value)
+    over = Estimate.of([one.value for one in gains]).error
+    return Gain(
+        value,
+        value - float(np.hypot(value - low, over)),
+        value + float(np.hypot(high - value, over)),
+        p_value,
     )
 
 

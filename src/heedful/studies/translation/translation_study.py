@@ -4,9 +4,13 @@
     here                 the same decoder, first a language model of both languages
     scratch, same work   on the pairs alone, with as many operations as `here` takes in all
     elsewhere            a public checkpoint, fine-tuned
+    elsewhere, all       the same, all of its weights tuned where LoRA is the rule
+    elsewhere, prompted  the same, not trained: examples stand before each source
 
 All see the same pairs and are judged on the same sentences. Every training is a run in the
 output folder: a study that was interrupted goes on, and finished arms are not trained again.
+Where the settings ask for several seeds, each of them draws other pairs; arms are compared draw by
+draw, on the same sentences.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.data.splits import one_word_away
+from heedful.errors import ConfigError
 from heedful.files import SHIPPED
 from heedful.machine import examine
 from heedful.model import parameter_count
@@ -29,7 +34,9 @@ from heedful.studies.translation.arms import (
     PublicModel,
     StudyProgress,
     Trainer,
+    chosen_step,
     curve_of,
+    last_translations,
     samples_of,
     training_name,
     translations_of,
@@ -39,21 +46,28 @@ from heedful.studies.translation.model_card import write_card
 from heedful.studies.translation.recipe import StudySettings
 from heedful.studies.translation.results import (
     ELSEWHERE,
+    FULL,
     HERE,
     LABELS,
     LONGER,
+    PROMPTED,
     SCRATCH,
     ArmResult,
     BaselineResult,
     Comparison,
     Example,
+    PromptedResult,
+    SeedScore,
     TranslationStudy,
 )
 from heedful.studies.translation.scoring import (
     BASELINES,
+    bleu_of,
     by_length,
     by_unseen,
+    chrf_of,
     extremes,
+    gain_over_seeds,
     paired_gain,
     scores,
     sentence_chrf,
@@ -92,11 +106,15 @@ class _Entry:
 
     arm: str
     pairs: int
+    draw: int
+    """Which draw of the pairs: what is added to the seed."""
     run: FinishedRun
     before: FinishedRun | None
     """The pretraining that came first."""
     translations: dict[str, tuple[str, ...]]
     """By the name of the test set."""
+    last: tuple[str, ...]
+    """Of the test by the weights after the last step, where others were taken."""
     speed: float
     """Sentences a second."""
     parameters: int
@@ -105,10 +123,16 @@ class _Entry:
 
     settings: dict[str, Any]
     """All that decided it, beside the corpus."""
+    work_share: float = 1.0
+    """Of the operations of a whole training step: fewer with LoRA."""
 
     @property
     def work(self) -> float:
-        return self.run.work + self.work_before
+        return self.work_on_pairs + self.work_before
+
+    @property
+    def work_on_pairs(self) -> float:
+        return self.work_share * self.run.work
 
     @property
     def work_before(self) -> float:
@@ -147,17 +171,27 @@ def run_study(
     public = PublicModel(trainer) if settings.elsewhere.model else None
     if public is not None:
         public.format.marks(public.tokenizer)  # what cannot be used is refused before training
-    entries: dict[tuple[str, int], _Entry] = {}
+        if settings.elsewhere.same_work and not corpus.has_text:
+            raise ConfigError(
+                "elsewhere.same_work",
+                "needs the arm that is pretrained here, whose work it takes",
+                hint="give --monolingual, or set it to false",
+            )
+    entries: dict[tuple[str, int, int], _Entry] = {}
     results: list[ArmResult] = []
     comparisons: list[Comparison] = []
-    for entry in _entries(trainer, public):
-        entries[entry.arm, entry.pairs] = entry
-        comparisons += _compared(entry, entries, corpus.test)
-        result = _result(entry, corpus, comparisons)
+    for group in _groups(trainer, public):
+        entries |= {(one.arm, one.pairs, one.draw): one for one in group}
+        comparisons += _compared(group, entries, corpus.test)
+        result = _result(group, corpus, comparisons)
         results.append(result)
-        _write_card(entry, result, corpus)
+        _write_card(group[0], result, corpus)
         if done is not None:
             done(result)
+    prompted = None
+    if public is not None and settings.elsewhere.examples:
+        prompted, compared = _prompted(public, entries)
+        comparisons.append(compared)
     progress.finish("judging baselines and examples")
     largest = _largest(entries)
     judged = max(largest, key=lambda arm: scores_key(largest[arm], results))
@@ -174,6 +208,7 @@ def run_study(
             for pairs in settings.sizes
         },
         arms=tuple(results),
+        prompted=prompted,
         comparisons=tuple(comparisons),
         baselines=_baselines(settings, corpus),
         best=best,
@@ -217,42 +252,88 @@ def scores_key(entry: _Entry, results: Sequence[ArmResult]) -> tuple[int, float]
     return result.sentences, result.bleu
 
 
-def _entries(trainer: Trainer, public: PublicModel | None) -> Iterator[_Entry]:
-    """Train every arm at every size, cheapest first, and translate the tests."""
+def _groups(trainer: Trainer, public: PublicModel | None) -> Iterator[list[_Entry]]:
+    """Train every arm at every size from each of its seeds, and translate the tests."""
     settings, corpus = trainer.settings, trainer.corpus
     tests = (corpus.test, *corpus.others)
     own = parameter_count(settings.shape.config(trainer.tokenizer.size))
 
-    def entry(arm: str, pairs: int, run: FinishedRun, before: FinishedRun | None = None) -> _Entry:
-        trainer.progress.say(f"{training_name(arm, pairs)}: translating the test")
+    def last(arm: str, draw: int, run: FinishedRun) -> Translator:
+        if public is not None and arm in (ELSEWHERE, FULL):
+            return Translator(public.last(arm, draw, run), public.tokenizer, public.format)
+        return Translator(run.decoder(), trainer.tokenizer, trainer.format)
+
+    def entry(
+        arm: str, pairs: int, draw: int, run: FinishedRun, before: FinishedRun | None = None
+    ) -> _Entry:
+        trainer.progress.say(f"{training_name(arm, pairs, draw)}: translating the test")
         translations, speed = translations_of(run.folder, tests)
+        at_end = translations["test"]
+        if chosen_step(run) != run.result.step:
+            at_end = last_translations(run, tests[0], lambda: last(arm, draw, run))
         decided = _settings_of(trainer, pairs, run, before, len(translations["test"]))
-        return _Entry(arm, pairs, run, before, translations, speed, own, own, decided)
+        return _Entry(arm, pairs, draw, run, before, translations, at_end, speed, own, own, decided)
 
     scratch: dict[int, FinishedRun] = {}
+    works: dict[int, float] = {}
     for pairs in settings.sizes:
-        scratch[pairs] = trainer.on_pairs(SCRATCH, pairs)
-        yield entry(SCRATCH, pairs, scratch[pairs])
+        runs = [trainer.on_pairs(SCRATCH, pairs, draw) for draw in settings.draws(pairs)]
+        scratch[pairs] = runs[0]
+        yield [entry(SCRATCH, pairs, draw, run) for draw, run in enumerate(runs)]
     if corpus.has_text:
         before = trainer.language_model()
         for pairs in settings.sizes:
-            tuned = trainer.on_pairs(HERE, pairs, before=before)
-            yield entry(HERE, pairs, tuned, before)
+            tuned = [
+                trainer.on_pairs(HERE, pairs, draw, before=before) for draw in settings.draws(pairs)
+            ]
+            works[pairs] = before.work + tuned[0].work
+            yield [entry(HERE, pairs, draw, run, before) for draw, run in enumerate(tuned)]
             if pairs in settings.worked:
                 alone = scratch[pairs]
-                share = (before.work + tuned.work) / alone.work
-                steps = max(round(share * alone.result.step), 1)
-                yield entry(LONGER, pairs, trainer.on_pairs(LONGER, pairs, steps=steps))
+                steps = max(round(works[pairs] / alone.work * alone.result.step), 1)
+                yield [entry(LONGER, pairs, 0, trainer.on_pairs(LONGER, pairs, steps=steps))]
     if public is not None:
         tests = tuple(test.first(settings.elsewhere.sentences) for test in tests)
-        for pairs in settings.elsewhere.sizes or settings.sizes:
-            of_public = entry(ELSEWHERE, pairs, public.on_pairs(pairs))
-            yield replace(
-                of_public,
-                parameters=public.parameters,
-                trained=public.trained,
-                settings=of_public.settings | _public_settings(settings, public),
-            )
+        for arm, pairs, draws in _of_public(settings):
+            work = works[pairs] if settings.elsewhere.same_work else None
+            group = [
+                entry(arm, pairs, draw, public.on_pairs(arm, pairs, draw, work=work))
+                for draw in draws
+            ]
+            yield [_as_public(one, public) for one in group]
+
+
+def _of_public(settings: StudySettings) -> Iterator[tuple[str, int, range]]:
+    """Yield the trainings of a public checkpoint: arm, pairs, draws."""
+    for pairs in settings.elsewhere.sizes or settings.sizes:
+        yield ELSEWHERE, pairs, settings.draws(pairs)
+    for pairs in settings.elsewhere.full_sizes:
+        yield FULL, pairs, range(1)
+
+
+def _as_public(entry: _Entry, public: PublicModel) -> _Entry:
+    """Return an entry with what a public checkpoint has differently."""
+    tuning = public.tuning(entry.arm)
+    return replace(
+        entry,
+        parameters=public.parameters,
+        trained=public.trained(entry.arm),
+        work_share=public.work_share(entry.arm),
+        settings=entry.settings
+        | {
+            "pretraining": "elsewhere",
+            "decoder": public.name,
+            "tokenizer": f"{public.tokenizer.size:,} ids of its own",
+            "tuning": "all parameters"
+            if tuning.tuning == "full"
+            else f"LoRA of rank {tuning.rank}",
+            "columns": tuning.columns,
+            "learning_rate": tuning.learning_rate,
+            "matrix_learning_rate": None,
+            "weight_decay": 0.0,
+            "label_smoothing": 0.0,
+        },
+    )
 
 
 def _settings_of(
@@ -270,57 +351,132 @@ def _settings_of(
         "tokenizer": f"{trainer.tokenizer.size:,} ids learned here",
         "tuning": "all parameters",
         "computed as": run.result.computed_as,
+        "weights": "of the lowest held-out loss" if settings.early_stopping else "last",
         "seed": settings.seed,
         "test sentences": sentences,
         **{name: value for name, value in learning.items() if name not in ("steps", "growth")},
     }
 
 
-def _public_settings(settings: StudySettings, public: PublicModel) -> dict[str, Any]:
-    tuning = settings.elsewhere
-    return {
-        "pretraining": "elsewhere",
-        "decoder": public.name,
-        "tokenizer": f"{public.tokenizer.size:,} ids of its own",
-        "tuning": "all parameters" if tuning.tuning == "full" else f"LoRA of rank {tuning.rank}",
-        "columns": tuning.columns,
-        "learning_rate": tuning.learning_rate,
-        "matrix_learning_rate": None,
-        "weight_decay": 0.0,
-    }
+AGAINST = {
+    HERE: (SCRATCH,),
+    LONGER: (SCRATCH, HERE),
+    ELSEWHERE: (SCRATCH, LONGER, HERE),
+    FULL: (SCRATCH, ELSEWHERE),
+}
+"""Which arms each arm is tested against, with as many pairs."""
 
 
 def _compared(
-    entry: _Entry, entries: dict[tuple[str, int], _Entry], test: TestSet
+    group: Sequence[_Entry], entries: dict[tuple[str, int, int], _Entry], test: TestSet
 ) -> list[Comparison]:
-    """Test an arm against scratch, and `here` against scratch with as much work."""
-    against = {HERE: (SCRATCH,), LONGER: (SCRATCH, HERE), ELSEWHERE: (SCRATCH,)}
+    """Test an arm against others, draw by draw; `here` comes before scratch with as much work."""
     comparisons = []
-    for other in against.get(entry.arm, ()):
-        rival = entries.get((other, entry.pairs))
-        if rival is None:
+    arm, pairs = group[0].arm, group[0].pairs
+    for other in AGAINST.get(arm, ()):
+        several = [
+            (one, entries[other, pairs, one.draw])
+            for one in group
+            if (other, pairs, one.draw) in entries
+        ]
+        if not several:
             continue
-        one, two = (rival, entry) if other == HERE else (entry, rival)
-        count = min(len(one.on_test), len(two.on_test))
-        gain = paired_gain(one.on_test[:count], two.on_test[:count], test.references[:count])
+        if (arm, other) == (LONGER, HERE):
+            several = [(two, one) for one, two in several]
+        (first, second), *_ = several
+        texts = [(one.on_test, two.on_test) for one, two in several]
         comparisons.append(
-            Comparison(
-                pairs=entry.pairs,
-                arm=one.arm,
-                against=two.arm,
-                gain=gain.value,
-                gain_low=gain.low,
-                gain_high=gain.high,
-                p_value=gain.p_value,
-                sentences=count,
-                work=one.work,
-                work_against=two.work,
-            )
+            _comparison(texts, test, (first.arm, second.arm), pairs, work=(first.work, second.work))
         )
     return comparisons
 
 
-def _result(entry: _Entry, corpus: StudyCorpus, comparisons: Sequence[Comparison]) -> ArmResult:
+def _comparison(
+    texts: Sequence[tuple[Sequence[str], Sequence[str]]],
+    test: TestSet,
+    arms: tuple[str, str],
+    pairs: int,
+    work: tuple[float, float],
+) -> Comparison:
+    """Compare the translations of two arms, those of each draw with those of the same draw."""
+    count = min(len(side) for both in texts for side in both)
+    known = test.references[:count]
+    gains = [paired_gain(one[:count], two[:count], known) for one, two in texts]
+    gain = gain_over_seeds(gains)
+    first, second = (
+        sum(bleu_of(both[side][:count], known) for both in texts) / len(texts) for side in (0, 1)
+    )
+    return Comparison(
+        pairs=pairs,
+        arm=arms[0],
+        against=arms[1],
+        gain=gain.value,
+        gain_low=gain.low,
+        gain_high=gain.high,
+        p_value=gain.p_value,
+        gains=tuple(one.value for one in gains),
+        bleu=first,
+        bleu_against=second,
+        sentences=count,
+        work=work[0],
+        work_against=work[1],
+    )
+
+
+def _prompted(
+    public: PublicModel, entries: dict[tuple[str, int, int], _Entry]
+) -> tuple[PromptedResult, Comparison]:
+    """Translate without training, and test the smallest fine-tuning against that."""
+    settings, corpus = public.trainer.settings, public.trainer.corpus
+    large = settings.elsewhere
+    pairs = (large.sizes or settings.sizes)[0]
+    test = corpus.test.first(large.sentences)
+    several = [public.prompted(draw, test) for draw in settings.draws(pairs)]
+    found = scores(several[0], test.references)
+    tuned = [(entries[ELSEWHERE, pairs, draw].on_test, texts) for draw, texts in enumerate(several)]
+    work = entries[ELSEWHERE, pairs, 0].work
+    result = PromptedResult(
+        **vars(found),
+        model=public.name,
+        label=LABELS[PROMPTED],
+        examples=large.examples,
+        seeds=tuple(
+            SeedScore(
+                seed=settings.seed + draw,
+                bleu=bleu_of(texts, test.references),
+                chrf=chrf_of(texts, test.references),
+                loss=None,
+                steps=0,
+                chosen=0,
+                bleu_last=None,
+                work=0.0,
+                run="",
+            )
+            for draw, texts in enumerate(several)
+        ),
+    )
+    return result, _comparison(tuned, test, (ELSEWHERE, PROMPTED), pairs, work=(work, 0.0))
+
+
+def _seed_score(entry: _Entry, test: TestSet) -> SeedScore:
+    known = test.references[: len(entry.on_test)]
+    return SeedScore(
+        seed=entry.settings["seed"] + entry.draw,
+        bleu=bleu_of(entry.on_test, known),
+        chrf=chrf_of(entry.on_test, known),
+        loss=min((one.values["loss"] for one in entry.run.result.evaluations), default=None),
+        steps=entry.run.result.step,
+        chosen=chosen_step(entry.run),
+        bleu_last=bleu_of(entry.last, known),
+        work=entry.work,
+        run=str(entry.run.folder),
+    )
+
+
+def _result(
+    group: Sequence[_Entry], corpus: StudyCorpus, comparisons: Sequence[Comparison]
+) -> ArmResult:
+    entry = group[0]
     count = len(entry.on_test)
     with_scratch = [
         c for c in comparisons if (c.pairs, c.arm, c.against) == (entry.pairs, entry.arm, SCRATCH)
@@ -339,6 +495,7 @@ def _result(entry: _Entry, corpus: StudyCorpus, comparisons: Sequence[Comparison
         gain=with_scratch[0].gain if with_scratch else None,
         p_value=with_scratch[0].p_value if with_scratch else None,
         steps=result.step,
+        chosen=chosen_step(entry.run),
         epochs=result.epoch,
         tokens=result.tokens,
         parameters=entry.parameters,
@@ -351,10 +508,11 @@ def _result(entry: _Entry, corpus: StudyCorpus, comparisons: Sequence[Comparison
             for test in corpus.others
             if (texts := entry.translations.get(test.name))
         ),
-        curve=curve_of(entry.run, entry.work_before, entry.minutes_before),
+        curve=curve_of(entry.run, entry.work_on_pairs, entry.work_before, entry.minutes_before),
         samples=samples_of(entry.run.folder, corpus.development),
         sentences_per_second=entry.speed,
         run=str(entry.run.folder),
+        seeds=tuple(_seed_score(one, corpus.test) for one in group),
     )
 
 
@@ -375,11 +533,11 @@ def _baselines(settings: StudySettings, corpus: StudyCorpus) -> tuple[BaselineRe
     )
 
 
-def _largest(entries: dict[tuple[str, int], _Entry]) -> dict[str, _Entry]:
-    """Return each arm at the largest number of pairs that it has."""
+def _largest(entries: dict[tuple[str, int, int], _Entry]) -> dict[str, _Entry]:
+    """Return each arm at the largest number of pairs that it has, its first training."""
     found: dict[str, _Entry] = {}
-    for (arm, pairs), entry in entries.items():
-        if arm not in found or found[arm].pairs < pairs:
+    for (arm, pairs, draw), entry in entries.items():
+        if not draw and (arm not in found or found[arm].pairs < pairs):
             found[arm] = entry
     return found
 
@@ -437,6 +595,12 @@ def unequal(
     )
     if model is not None:
         sentences += _elsewhere(settings, results, model)
+    if any(len(result.seeds) > 1 for result in results):
+        sentences.append(
+            "Every seed draws other pairs, for all arms alike. From scratch it also begins with "
+            "other weights, and LoRA with other additions; what was pretrained, here or elsewhere, "
+            "was pretrained once."
+        )
     return tuple(sentences)
 
 
