@@ -51,8 +51,8 @@ class TextData(Settings):
     """For `files`: pairs or plain text, in any format that `heed data inspect` reads."""
     added_files: tuple[str, ...] = ()
     """For `files`: pairs of another kind, for training only; their whole sentences are taken."""
-    added: PositiveInt = 5_000
-    """How many pairs of `added_files` are taken at most."""
+    added: PositiveInt | tuple[PositiveInt, ...] = 5_000
+    """How many pairs of each of `added_files` are taken at most: one number, or one for each."""
     held_out_files: tuple[str, ...] = ()
     """Texts kept from training that have files of their own; then none of `files` is kept."""
     translate_from: str | None = None
@@ -144,26 +144,39 @@ def _divided(data: TextData) -> CorpusParts:
 
 def _with_added(parts: CorpusParts, data: TextData) -> CorpusParts:
     """Add pairs to the training part: whole sentences that no other part holds."""
-    added = _turned(_one_corpus(data.added_files, ReadOptions()), data)
-    if not isinstance(parts.train, Pairs) or not isinstance(added, Pairs):
-        raise ConfigError("data.added_files", "are no pairs", expected="pairs, beside pairs")
+    most = data.added if isinstance(data.added, tuple) else (data.added,) * len(data.added_files)
+    if len(most) != len(data.added_files):
+        raise ConfigError(
+            "data.added",
+            f"has {len(most)} numbers for {len(data.added_files)} files",
+            expected="one number, or one for each of data.added_files",
+        )
     others = [part for part in (parts.held_out, parts.test) if part is not None]
     known = {alike(text) for part in others for side in part.sides for text in side}
+    for file, count in zip(data.added_files, most, strict=True):
+        added = _turned(_one_corpus((file,), ReadOptions()), data)
+        if not isinstance(parts.train, Pairs) or not isinstance(added, Pairs):
+            raise ConfigError("data.added_files", "are no pairs", expected="pairs, beside pairs")
+        parts = replace(parts, train=_both(parts.train, added, known, count, data.seed))
+    return parts
+
+
+def _both(train: Pairs, added: Pairs, known: set[str], most: int, seed: int) -> Pairs:
+    """Return the training pairs and some of the added ones, none of them in `known`."""
     fitting = [
         place
         for place, texts in enumerate(zip(*added.sides, strict=True))
         if all(_is_sentence(text) and alike(text) not in known for text in texts)
     ]
-    chosen = shuffled(len(fitting), data.seed, 0)[: data.added]
+    chosen = shuffled(len(fitting), seed, 0)[:most]
     taken = added.take([fitting[place] for place in sorted(chosen.tolist())])
-    train = replace(
-        parts.train,
-        sources=parts.train.sources + taken.sources,
-        targets=parts.train.targets + taken.targets,
-        origins=parts.train.origins + added.origins,
-        notes=(*parts.train.notes, f"{len(taken):,} pairs of {added.name} added"),
+    return replace(
+        train,
+        sources=train.sources + taken.sources,
+        targets=train.targets + taken.targets,
+        origins=train.origins + added.origins,
+        notes=(*train.notes, f"{len(taken):,} pairs of {added.name} added"),
     )
-    return replace(parts, train=train)
 
 
 def _is_sentence(text: str) -> bool:

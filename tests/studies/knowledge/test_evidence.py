@@ -125,6 +125,12 @@ def test_ways_in_which_encyclopaedias_say_it(line: str) -> None:
         "Ann Lee. Lee met a man; he was born in Rome.",
         "Ann Lee. Ann Lee is the wife of a man born in Rome.",
         "Ann Lee. Lee was born in Ostia, near Rome.",
+        "Ann Lee. Lee was born to a family of Rome bankers.",
+        "Ann Lee. Lee was born in Ostia to Rome parents.",
+        "Ann Lee. Lee comes from a Rome family.",
+        "Ann Lee. Lee was born around Rome.",
+        "Ann Lee. Lee was born in Rome or Paris.",
+        "Ann Lee. Lee was born in Rome, according to a legend.",
     ],
 )
 def test_ways_in_which_they_say_something_else(line: str) -> None:

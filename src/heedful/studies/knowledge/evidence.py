@@ -92,10 +92,20 @@ _DESCRIBED = re.compile(
 _SECOND_VERB = re.compile(r"[^.;]*\b(?:and|but)\s+(?:was|were|is)\s+(?:also\s+)?")
 """Or another verb of the same subject: "Ann Lee sings and was born in Rome"."""
 _BESIDE = re.compile(
-    r"\b(?:near|outside|suburbs? of|outskirts of|(?:north|south|east|west|miles|km) (?:of|from))"
-    r"\s+(?:the\s+)?$"
+    r"\b(?:near|around|about|outside|suburbs? of|outskirts of"
+    r"|(?:north|south|east|west|miles|km) (?:of|from))\s+(?:the\s+)?$"
 )
 """Before a place that is close to the one where somebody was born."""
+_NO_PLACE = re.compile(
+    r" (?:or\b|(?:(?!(?:the|to|an?|of|his|her)\b)\w+ )?"
+    rf"(?:family|families|{_SOMEBODY}|\w+(?:ers|ors|ists|ians))\b)"
+)
+"""After a word that describes ("a London family"), or where there is a choice ("Rome or Paris")."""
+_TAKEN_BACK = re.compile(
+    r"[\s,(]*(?:allegedly|supposedly|it is said|some say"
+    r"|(?:according to|by|as|or so|so) [^.;]*\b(?:hoax|legend|myth|rumou?rs?)\b)"
+)
+"""What takes a statement back after it was made."""
 
 
 class DocumentIndex:
@@ -191,7 +201,7 @@ def _with_person(document: str, name: str) -> str:
 
 def _told_before(before: str, after: str) -> bool:
     """Say whether a word for birth leads to the place, and is about the person."""
-    if _BESIDE.search(before):
+    if _BESIDE.search(before) or _NO_PLACE.match(after):
         return False
     for cue in re.finditer(_BORN, before):
         if not re.fullmatch(_BETWEEN, before[cue.end() :]):
@@ -240,6 +250,8 @@ def _is_doubtful(before: str, after: str) -> bool:
     """Say whether the sentence around a place denies, supposes or asks."""
     end = _SENTENCE_END.search(f"{after} ")
     asked = end is not None and end[0].startswith("?")
+    if _TAKEN_BACK.match(after):
+        return True
     return asked or _DOUBT.search(_last_sentence(before)) is not None
 
 
