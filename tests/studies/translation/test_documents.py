@@ -30,6 +30,10 @@ READER = translator(all_bytes())
         ("1. Ouvrez la porte.", 1),
         ("Cela coûte 3.50 euros.", 1),
         ("Quoi ?! Non.", 2),
+        ("« Où vas-tu ? demanda-t-il. — À Paris. »", 2),
+        ("Il a dit : « Je pars. » Puis il est parti.", 2),
+        ("Il habite au 5, av. Foch. C'est loin.", 2),
+        ("Voir p. 12. Et aussi fig. 3.", 2),
     ],
 )
 def test_sentences_end_where_they_end(line: str, count: int) -> None:

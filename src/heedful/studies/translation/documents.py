@@ -41,7 +41,7 @@ SOURCE_SHARE = 0.6
 LONGEST_TOKEN = 16
 """Characters that the tokens of a text have at most, on average."""
 
-_END = re.compile(r"[.!?…]+(?:\s?»|[\"'”’)\]])*(?=\s)")
+_END = re.compile(r"[.!?…]+(?:\s?»|[\"'”’)\]])*(?=\s)(?!\s?»)")
 _BULLET = re.compile(r"\s*(?:(?:[-*+•–—>|]|#{1,6}|\d{1,3}[.)])\s+)*")
 _MARK = re.compile(
     r"</?\w[^<>]*>"  # a tag, as in HTML and subtitles
