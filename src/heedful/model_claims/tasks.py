@@ -271,9 +271,9 @@ def _pairs_that_are_right(decoder: Decoder, task: SmallTask) -> np.ndarray:
             own = _gap(own_effects[q : q + 1], m)
             terms = []
             for p in range(last):
-                total = gaps[p] + own  # w + c, by token and v
+                lead = (gaps[p] + own).low  # w + c, by token and v
                 low, high = masses[p].low[q][:, None], masses[p].high[q][:, None]
-                terms.append(np.where(total.low >= 0, low * total.low, high * total.low))
+                terms.append(np.where(lead >= 0, low * lead, high * lead))
             # Its own term: the value of q at the last place, and c again.
             at_last = _gap(effects[last][q : q + 1], m) + own
             mine = np.where(
