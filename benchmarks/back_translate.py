@@ -1,12 +1,13 @@
 """Write the French of English sentences that have none: pairs for training a translator.
 
     python benchmarks/back_translate.py runs/back eltec_eng.txt.gz --tatoeba fra.txt.gz \\
-        --output novels.en-fr.tsv.gz [--most 60000]
+        --output novels.en-fr.tsv.gz [--kept 0.5]
 
 A translator into French (`recipes/back_translator.toml`) reads the sentences of novels. The English
 side is a real sentence, and it is the one that is learned; the French may have mistakes. Only
-sentences of 4 to 22 words are taken whose words, but for names, stand twice or more in Tatoeba's
-English: for others it would make up the French. They are drawn at even distances.
+sentences of 4 to 22 words are taken without names whose words stand three times or more in
+Tatoeba's English: for others it would make up the French. Of the translations those are kept of
+which the model is surest, by log p per token: the others read as nonsense.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from heedful.data.readers import read_corpus
@@ -25,7 +27,7 @@ from heedful.studies.translation import Translator
 from heedful.studies.translation.documents import sentences
 
 SHORTEST, LONGEST = 4, 22
-SEEN = 2
+SEEN = 3
 LINES = 2_048
 """Sentences that are translated between two lines of progress."""
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
@@ -51,11 +53,18 @@ def fitting(novels: Path, known: set[str]) -> Iterator[str]:
                     and plain[0].isupper()
                     and plain[-1] in ".!?"
                     and not re.search(r'["()\[\]_*;]|--', plain)
-                    and all(word.lower() in known or word[0].isupper() for word in words[1:])
-                    and words[0].lower() in known
-                    and sum(word[0].isupper() and word != "I" for word in words[1:]) <= 2
+                    and all(word.lower() in known for word in words)
+                    and not any(word[0].isupper() and word[:1] != "I" for word in words[1:])
                 ):
                     yield plain
+
+
+def fits(english: str, french: str) -> bool:
+    """Say whether a translation is about as long as its source, and does not repeat itself."""
+    words = french.lower().split()
+    couples = list(pairwise(words))
+    ratio = len(words) / len(english.split())
+    return 0.6 <= ratio <= 1.8 and len(set(couples)) == len(couples)
 
 
 def main() -> None:
@@ -65,22 +74,23 @@ def main() -> None:
     parser.add_argument("novels", type=Path)
     parser.add_argument("--tatoeba", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--most", type=int, default=60_000)
+    parser.add_argument("--kept", type=float, default=0.5)
     options = parser.parse_args()
     found = list(dict.fromkeys(fitting(options.novels, known_words(options.tatoeba))))
-    taken = [found[i * len(found) // options.most] for i in range(options.most)]
-    taken = taken if len(found) > options.most else found
-    print(f"{len(found):,} sentences fit, {len(taken):,} are translated", flush=True)
+    print(f"{len(found):,} sentences fit", flush=True)
     translator = Translator.open(options.model)
-    pairs, begun = [], time.monotonic()
-    for start in range(0, len(taken), LINES):
-        english = taken[start : start + LINES]
-        for one, french in zip(english, translator.texts(english), strict=True):
-            ratio = len(french.split()) / len(one.split())
-            if french and 0.5 <= ratio <= 2.0:
-                pairs.append(f"{one}\t{french}")
+    scored, begun = [], time.monotonic()
+    for start in range(0, len(found), LINES):
+        scored += [
+            (one.hypotheses[0].per_token, one.source, one.text)
+            for one in translator.translate(found[start : start + LINES])
+            if one.hypotheses and one.hypotheses[0].finished and fits(one.source, one.text)
+        ]
         seconds = time.monotonic() - begun
-        print(f"{start + len(english):,} of {len(taken):,}, {seconds:.0f} s", flush=True)
+        print(f"{min(start + LINES, len(found)):,} translated, {seconds:.0f} s", flush=True)
+    least = sorted((sure for sure, _, _ in scored), reverse=True)[int(options.kept * len(scored))]
+    pairs = [f"{english}\t{french}" for sure, english, french in scored if sure > least]
+    print(f"kept: log p per token above {least:.2f}")
     text = "\n".join(pairs) + "\n"
     write_atomic(options.output, gzip.compress(text.encode(), mtime=0))
     print(f"{len(pairs):,} pairs in {options.output}")
