@@ -29,7 +29,7 @@ MOST_JOINED = 4
 """Pairs in one joined text: four of Tatoeba's are some 25 words, a long sentence."""
 AS_ONE_SENTENCE = 0.5
 """The share of joined pairs that become one sentence, where the words to join them are known."""
-MADE_UP = 0.25
+MADE_UP = 0.5
 """The share of new names that are the beginning of one name and the end of another."""
 CONNECTIVES: dict[str, tuple[str, ...]] = {
     "fr": (" et ", ", mais ", ", ", " ; ", ", et ", " ou "),
