@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --constraint constraints.txt
 
 LAB_EXTRAS  := models,web
-TEST_EXTRAS := models,web,hf,onnx,cluster,dev
+TEST_EXTRAS := models,web,hf,onnx,notebook,cluster,dev
 
 # What the page of `heed serve` is built from.
 PAGE_SOURCES := hatch_build.py page/package-lock.json $(shell find page/src page/*.* -type f 2>/dev/null)

@@ -8,6 +8,7 @@
     h.claim("alpha_a >= 0.9", query="6 k_a", keys="orthonormal", where={"n": 10})
     h.check("answers/")                         every claim of a folder, judged
     h.check_layer(my_attention, "attention")    a layer of your own, with the mistake in words
+    h.widgets.Plane(n=8)                        a query to drag in a notebook, and to read here
     h.load("runs/mine/model")                   a decoder with its tokenizer
     h.train({...}, "runs/mine")                 a training, resumed if it is there
     h.translate("runs/mine", "Où est la gare ?")
@@ -76,6 +77,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Load a public name from its room when it is first asked for."""
+    if name == "widgets":  # a module, which needs the extra `notebook`
+        return _import_module("heedful.widgets")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'heedful' has no attribute {name!r}")
     value = getattr(_import_module(_HOME_OF[name]), name)

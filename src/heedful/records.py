@@ -37,6 +37,10 @@ class Record:
         """Return the record as a Matplotlib figure, where there is one for its kind."""
         return _views().figure_of(self)
 
+    def widget(self) -> Any:
+        """Return the record as a widget for a notebook, where there is one for its kind."""
+        return import_module("heedful.widgets").widget_of(self)
+
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the tables of the report and the page."""
         return str(_views().shown(self)._repr_html_())

@@ -2,14 +2,6 @@
 
 The page works out weights and outputs itself while something is dragged, by the same equations
 (a test holds both sides against one file of numbers). Everything else is asked for here.
-
-Keys of d dimensions are seen in a plane: two perpendicular unit vectors, the rows of P; a key k is
-drawn at P k. Whatever lies off the plane is not seen, but it counts: weights are always computed
-in all d dimensions.
-
-    round        Kᵀ [cos 2πi/n, sin 2πi/n], made orthonormal: orthonormal keys form a circle
-    principal    the two directions in which the keys differ most
-    keys         the plane through 0 and two chosen keys
 """
 
 from __future__ import annotations
@@ -23,7 +15,7 @@ from fastapi.responses import Response
 from jaxtyping import Float
 from pydantic import Field
 
-from heedful.arrays import indices, matrix, numpy64
+from heedful.arrays import matrix, numpy64
 from heedful.attention import (
     GaussianKeys,
     NoiseStudy,
@@ -35,6 +27,7 @@ from heedful.attention import (
     study_noise,
 )
 from heedful.attention.keys import circle
+from heedful.attention.plane import PlaneKind, plane_of
 from heedful.errors import InputError
 from heedful.records import Record
 from heedful.web.answers import Desk, Question
@@ -42,12 +35,6 @@ from heedful.web.answers import Desk, Question
 MOST_KEYS, MOST_DIMENSIONS, MOST_HEADS = 128, 64, 8
 
 Row = list[float]
-
-
-PlaneKind = Literal["auto", "round", "principal", "keys"]
-
-FLAT = 1e-9
-"""Two directions closer than this, relative to their length, span no plane."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,42 +71,6 @@ def scene(
         plane=P,
         shown=float(((keys @ P.T) ** 2).sum()) / total if total else 1.0,
     )
-
-
-def plane_of(
-    keys: Float[np.ndarray, "n d"], kind: PlaneKind = "auto", through: Any = ()
-) -> Float[np.ndarray, "2 d"]:
-    """Return P, two perpendicular unit rows, for a kind of plane."""
-    n, d = keys.shape
-    if d <= 2:
-        return np.eye(2, d)
-    if kind == "keys":
-        chosen = indices("through", through, n)
-        if len(chosen) != 2:
-            raise InputError("through", f"names {len(chosen)} keys", expected="two keys")
-        return _orthonormal(keys[list(chosen)])
-    if kind == "round":
-        return _orthonormal(circle(n).T @ keys)
-    centred = keys - keys.mean(axis=0)
-    _, lengths, directions = np.linalg.svd(centred, full_matrices=True)
-    lengths = np.pad(lengths, (0, max(0, 3 - len(lengths))))
-    # Where the keys differ as much in a third direction, no two directions are the principal ones.
-    even = lengths[2] > 0.999 * lengths[0]
-    if kind == "auto" and even:
-        return _orthonormal(circle(n).T @ keys)
-    return np.asarray(directions[:2])
-
-
-def _orthonormal(rows: Float[np.ndarray, "2 d"]) -> Float[np.ndarray, "2 d"]:
-    """Return perpendicular unit rows that span the same plane, the first one kept."""
-    first = rows[0] if np.linalg.norm(rows[0]) > 0 else np.eye(1, rows.shape[1])[0]
-    first = first / np.linalg.norm(first)
-    size = float(np.linalg.norm(rows[1]))
-    second = rows[1] - (rows[1] @ first) * first
-    if np.linalg.norm(second) <= FLAT * max(size, 1.0):  # on one line: any plane through it
-        away = np.eye(rows.shape[1])[int(np.argmin(np.abs(first)))]
-        second = away - (away @ first) * first
-    return np.stack([first, second / np.linalg.norm(second)])
 
 
 def _values(
