@@ -73,7 +73,10 @@ def build() -> None:
     places = [str(Path(npm).parent), os.environ.get("PATH", "")]
     environment = os.environ | {"PATH": os.pathsep.join(places), "CI": "1"}
     sources = digest()
-    for words in (["ci", "--no-audit", "--no-fund", "--prefer-offline"], ["run", "build"]):
+    for words in (
+        ["ci", "--include=dev", "--no-audit", "--no-fund", "--prefer-offline"],
+        ["run", "build"],
+    ):
         subprocess.run(
             [npm, *words],
             cwd=PAGE,

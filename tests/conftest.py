@@ -72,6 +72,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say once what could not be tried here, and which command helps."""
     skipped = "".join(str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
-    for line in (tools.NO_BROWSER, tools.NO_COMPILER):
+    for line in (tools.NO_BROWSER, tools.NO_AXE, tools.NO_COMPILER):
         if line in skipped:
             terminalreporter.write_line(line)

@@ -1,4 +1,4 @@
-"""What the tests need besides Python: a browser and a C++ compiler, found or brought.
+"""What the tests need besides Python: a browser, axe-core and a C++ compiler, found or brought.
 
 `make test` runs this file before the tests. A browser is taken from the machine; else from the
 system's packages, where we may install them; else from the npm registry, which has a package
@@ -35,6 +35,13 @@ for (const [from, to] of [['chromium', 'chromium'], ['al2023.tar', 'libraries.ta
 NO_BROWSER = (
     "no browser: the tests of the page are skipped; install one with `apt-get install chromium` "
     "(or Chrome from its maker), then run `make test` again"
+)
+AXE = Path(__file__).parents[1] / "page" / "node_modules" / "axe-core" / "axe.min.js"
+"""Finds what keeps somebody from using a page. It comes with the packages from which the page is
+built; an installation that found the page built already has not fetched them."""
+NO_AXE = (
+    "no axe-core: the page is not tried for accessibility; fetch it with `npm ci` in page/, then "
+    "run `make test` again"
 )
 NO_COMPILER = (
     "no C++ compiler: the tests of compiled kernels are skipped; install one with "
@@ -179,6 +186,21 @@ def bring_browser() -> bool:
     return False
 
 
+def bring_axe() -> bool:
+    """Find axe-core among the packages of the page, or fetch these."""
+    if not AXE.is_file():
+        print("axe-core: fetching the packages of the page ...", flush=True)
+        try:
+            with tempfile.TemporaryDirectory() as name:
+                node, environment = _node(Path(name))
+                npm = str(Path(node).with_name("npm"))
+                _run([npm, "ci", "--include=dev"], cwd=AXE.parents[2], env=environment)
+        except (OSError, StopIteration, subprocess.SubprocessError) as error:
+            print(f"axe-core: not from the npm registry ({error})")
+    print(f"axe-core: {AXE}" if AXE.is_file() else NO_AXE)
+    return AXE.is_file()
+
+
 def bring_compiler() -> bool:
     """Find a C++ compiler, or install one where that is allowed."""
     if compiler() is None:
@@ -194,4 +216,5 @@ def bring_compiler() -> bool:
 if __name__ == "__main__":
     # What is missing is no failure: the tests that need it say so once more, and are skipped.
     bring_compiler()
+    bring_axe()
     bring_browser()

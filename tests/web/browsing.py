@@ -73,17 +73,15 @@ def _note(visit: Visit, kind: str, text: str) -> None:
         visit.troubles.append(text)
 
 
-AXE = Path(__file__).parents[2] / "page" / "node_modules" / "axe-core" / "axe.min.js"
-"""Comes with the other packages of the page, when that is built."""
 WEIGHTY = ("serious", "critical")
 """What axe-core calls problems that keep somebody from using a page."""
 
 
 def accessibility_problems(page: Page) -> list[str]:
     """Return what axe-core finds weighty in the page as it is: rule, reason and elements."""
-    if not AXE.is_file():
-        pytest.skip("axe-core is not installed: run `npm ci` in page/")
-    page.evaluate(AXE.read_text("utf-8"))
+    if not tools.AXE.is_file():
+        pytest.skip(tools.NO_AXE)
+    page.evaluate(tools.AXE.read_text("utf-8"))
     found = page.evaluate("async () => (await axe.run(document)).violations")
     return [
         f"{one['id']}: {one['help']} ({'; '.join(str(node['target']) for node in one['nodes'])})"

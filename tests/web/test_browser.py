@@ -73,7 +73,7 @@ def test_the_mathematics_of_the_page_is_that_of_python(browser: Browser, server:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("colours", ["light", "dark"])
-def test_a_view_opens_at_both_widths_without_trouble(
+def test_a_view_opens_without_trouble_and_axe_finds_nothing_serious(
     browser: Browser, server: Running, view: str, colours: str
 ) -> None:
     size = PHONE if colours == "dark" else (1280, 900)
@@ -91,16 +91,61 @@ def test_a_view_opens_at_both_widths_without_trouble(
             ".slice(0, 3).reduce((a, b) => a + b))})()"
         )
         assert (ink > paper) == (colours == "dark")
+        open_everything(page)
+        assert accessibility_problems(page) == []
+        page.get_by_role("button", name="Tour", exact=True).click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+        assert accessibility_problems(page) == []
+        assert visit.troubles == []
 
 
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("colours", ["light", "dark"])
-def test_axe_finds_no_serious_problem(
-    browser: Browser, server: Running, view: str, colours: str
+def open_everything(page: Page) -> None:
+    """Unfold what is folded: menus, fields, numbers."""
+    page.evaluate(
+        """() => {
+            document.querySelectorAll('main details').forEach((one) => (one.open = true))
+            document.querySelectorAll('main .counted').forEach((one) => one.click())
+        }"""
+    )
+
+
+def test_the_tour_is_taken_with_the_keyboard_left_and_resumed(
+    browser: Browser, server: Running
 ) -> None:
-    with visiting(browser, f"{server.address}#/{view}", colours=colours) as visit:
-        visit.page.wait_for_load_state("networkidle")
-        assert accessibility_problems(visit.page) == []
+    with visiting(browser, server.address) as visit:
+        page = visit.page
+        button, box = page.get_by_role("button", name="Tour"), page.get_by_role("dialog")
+        button.focus()
+        page.keyboard.press("Enter")
+        seen = []
+        for step in range(1, 9):
+            expect(box).to_contain_text(f"Step {step} of 8")
+            title = box.get_by_role("heading")
+            expect(title).to_be_focused()
+            seen.append(title.inner_text())
+            expect(page.locator(".toured")).to_have_count(1)  # what the step is about is marked
+            expect(page.locator(".toured")).to_be_in_viewport()
+            if step == 3:
+                page.keyboard.press("Escape")
+                expect(box).to_have_count(0)
+                page.reload()
+                again = page.get_by_role("button", name="Tour: on with step 3")
+                again.focus()
+                page.keyboard.press("Enter")
+                expect(box).to_contain_text("Step 3 of 8")
+            if step < 8:
+                box.get_by_role("button", name="Next").focus()
+                page.keyboard.press("Enter")
+        assert len(set(seen)) == 8
+        expect(page.get_by_role("heading", level=1)).to_have_text("Claims")
+        box.get_by_role("button", name="Back").press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Positions")
+        box.get_by_label("Step of the tour").select_option("7")
+        box.get_by_role("button", name="End the tour").press("Enter")
+        expect(button).to_have_text("Tour")
+        expect(button).to_be_focused()
+        assert visit.troubles == []
 
 
 def test_dragging_the_query_moves_weights_and_output(browser: Browser, server: Running) -> None:
@@ -120,13 +165,37 @@ def test_dragging_the_query_moves_weights_and_output(browser: Browser, server: R
         assert visit.troubles == []
 
 
-def test_a_link_restores_the_view(browser: Browser, server: Running) -> None:
+def test_what_is_typed_is_shown_and_a_link_restores_it(browser: Browser, server: Running) -> None:
     state = "#/attention?rows=1,0;0,1;-1,-0.5;0.1,0.1&beta=7&q=0.2,0.9&of=3&noisy=1&variance=0.3"
     with visiting(browser, server.address + state) as visit:
         page = visit.page
         settled(page)
-        expect(page.locator("[aria-label^='key ']")).to_have_count(4)
+        keys = page.locator("[aria-label^='key ']")
+        expect(keys).to_have_count(4)
         expect(page.locator("[aria-label^='key 3']")).to_have_attribute("aria-pressed", "true")
+        page.get_by_text("Type keys, values and the query").click()
+        field, query = page.get_by_label("Keys, a row each"), page.get_by_label("Queries, a row")
+        expect(field).to_have_value("1 0\n0 1\n-1 -0.5\n0.1 0.1")
+        field.fill("1 0\n0 1\n(-1, -0.5)\n[0.1, 0.1]\n2 x")
+        said = page.get_by_role("alert").filter(has_text="Line 5: “x” is no number.")
+        expect(said).to_be_visible()
+        expect(field).to_have_attribute("aria-invalid", "true")
+        expect(keys).to_have_count(4)  # as long as it is not whole, nothing changes
+        field.fill("1 0\n0 1\n(-1, -0.5)\n[0.1, 0.1]\n2 2")
+        expect(said).to_have_count(0)
+        expect(keys).to_have_count(5)
+        query.fill("0 6")
+        expect(page.get_by_label("β, the length of the query, typed")).to_have_value("6")
+        values = page.get_by_label("Values, a point of the plane each")
+        values.fill("0 0\n3 3\n0 0\n0 0")
+        expect(page.get_by_role("alert")).to_have_text(re.compile("4 lines; 5 are needed"))
+        values.fill("0 0\n3 3\n0 0\n0 0\n0 0")
+        query.focus()
+        # α of keys (0, 1) and (2, 2) at q = (0, 6), worked out by hand: c = α₁ (3, 3).
+        share = np.exp(6) / (1 + np.exp(6) + np.exp(-3) + np.exp(0.6) + np.exp(12))
+        output = page.locator("dt", has_text="output c").locator("xpath=../dd")
+        expect(output).to_have_text(f"{3 * share:.3g}, {3 * share:.3g}")
+        settled(page)
         page.wait_for_timeout(400)
         with visiting(browser, server.address + page.evaluate("location.hash")) as again:
             settled(again.page)
@@ -136,6 +205,13 @@ def test_a_link_restores_the_view(browser: Browser, server: Running) -> None:
                     for each in (page, again.page)
                 )
                 assert one == other
+        query.fill("1 2 3")
+        expect(page.get_by_role("alert")).to_have_text(
+            "Line 1 has 3 numbers; each query here has 2."
+        )
+        query.fill("0 401")
+        expect(page.get_by_role("alert")).to_have_text(re.compile("at most 400"))
+        assert visit.troubles == []
 
 
 def test_arrow_keys_move_what_has_the_focus(browser: Browser, server: Running) -> None:

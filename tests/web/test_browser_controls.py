@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import threading
 from collections.abc import Iterator
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browsing import frames_of_a_drag, save_figure, still, visiting
+from browsing import PHONE, frames_of_a_drag, save_figure, still, visiting
 from page_server import Running
 from playwright.sync_api import Browser, Page, expect
 
@@ -28,6 +30,28 @@ def weights(page: Page) -> list[str]:
 def slide(page: Page, label: str, value: float) -> None:
     """Move a slider to a place on its own scale."""
     page.get_by_label(label, exact=True).fill(str(value))
+
+
+def typed(page: Page, label: str, text: str) -> None:
+    """Type a number beside a slider."""
+    page.get_by_label(f"{label}, typed", exact=True).fill(text)
+
+
+def overlaps(page: Page, selector: str) -> list[list[str]]:
+    """Return the texts among these that cover one another."""
+    found: list[list[str]] = page.evaluate(
+        """(selector) => {
+            const all = [...document.querySelectorAll(selector)].map((one) => {
+                const { left, right, top, bottom } = one.getBoundingClientRect()
+                return { text: one.textContent, left, right, top, bottom }
+            })
+            return all.flatMap((a, i) => all.slice(i + 1).filter((b) => a.left < b.right
+                && b.left < a.right && a.top + 2 < b.bottom && b.top + 2 < a.bottom)
+                .map((b) => [a.text, b.text]))
+        }""",
+        selector,
+    )
+    return found
 
 
 def settled(page: Page) -> None:
@@ -65,6 +89,60 @@ def test_every_slider_of_the_attention_view_moves_what_it_names(
         expect(page.locator(KEYS).first).not_to_have_attribute("aria-label", unscaled[0])
         expect(page).to_have_url(re.compile("n=12.*d=5.*scale=sqrt_d.*isotropic=0.1"))
         assert visit.troubles == []
+
+
+def test_numbers_are_typed_beside_sliders_and_errors_stand_beside_them(
+    browser: Browser, server: Running
+) -> None:
+    with visiting(browser, f"{server.address}#/attention?beta=30", size=PHONE) as visit:
+        page = visit.page
+        settled(page)
+        sliders = page.locator("input[type=range]")
+        for one in sliders.all():  # every slider has its field
+            label = page.locator(f"label[for='{one.get_attribute('id')}']").inner_text()
+            expect(page.get_by_label(f"{label}, typed", exact=True)).to_be_visible()
+        slide(page, "β, the length of the query", 211)
+        expect(page.get_by_label("β, the length of the query, typed")).to_have_value("8")
+        typed(page, "β, the length of the query", "0.75")
+        expect(page).to_have_url(re.compile("beta=0.75"))
+        typed(page, "number of keys", "64")
+        expect(page.locator(KEYS)).to_have_count(64)
+        settled(page)
+        assert overlaps(page, ".keyname") == []
+        assert overlaps(page, "svg[aria-label^='Attention weights'] text") == []
+        problem = page.get_by_role("alert")
+        for text, said in (
+            ("65", "65 is too large; type a whole number from 2 to 64."),
+            ("3.5", "3.5 is not whole; type a whole number from 2 to 64."),
+            ("1,000", "can be read in two ways"),
+            ("many", "“many” is no number"),
+        ):
+            typed(page, "number of keys", text)
+            expect(problem).to_contain_text(said)
+            expect(problem).to_be_in_viewport()
+        expect(page.locator(KEYS)).to_have_count(64)
+        slide(page, "number of keys", 9)  # what is moved replaces what was typed
+        expect(problem).to_have_count(0)
+        expect(page.get_by_label("number of keys, typed")).to_have_value("9")
+        within = page.get_by_label("within", exact=True)
+        within.fill("")
+        expect(problem).to_contain_text("Nothing is typed here; type a number from 0.000001 to 0.5")
+        expect(problem).to_be_in_viewport()
+        within.fill("0.2")
+        expect(page).to_have_url(re.compile("tolerance=0.2"))
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        page.goto(f"{server.address}#/positions")
+        slide(page, "base b", 260)
+        expect(page.get_by_label("base b, typed")).to_have_value("10000")
+        expect(page.get_by_role("heading", name="What it promises")).to_be_visible()
+        typed(page, "width d", "7")  # what only the server knows is said there as well
+        expect(problem).to_contain_text("is 7, which is odd")
+        expect(problem).to_be_in_viewport()
+        page.get_by_label("First sentence").click()
+        page.get_by_label("First sentence").fill("")
+        expect(problem.last).to_contain_text("has 0 words")
+        expect(problem.last).to_be_in_viewport()
+        assert [one for one in visit.troubles if "422" not in one] == []
 
 
 def test_a_query_is_designed_to_average_and_to_be_robust(browser: Browser, server: Running) -> None:
@@ -120,6 +198,25 @@ def test_the_heat_map_of_positions_tells_the_numbers_of_python(
         expect(page).to_have_url(re.compile("length=64"))
 
 
+LEGENDS = {
+    "Keys, values and the query": ("key", "output c", "chosen key", "c"),
+    "Weights α": ("weight α of each key",),
+    "Distance against gap": ("‖Φₛ − Φₜ‖",),
+}
+"""What stands below a saved picture; c is in the drawing, before everything else."""
+
+
+def number(text: str) -> float:
+    """Read a number as the page or a file has it; a word counts as none."""
+    plain = text.replace("−", "-").replace(",", "")
+    mantissa, times, power = plain.partition("·10")
+    raised = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+    try:
+        return float(f"{mantissa}e{power.translate(raised)}" if times else mantissa)
+    except ValueError:
+        return 0.0
+
+
 @pytest.mark.parametrize("view", ["attention", "positions"])
 def test_every_figure_is_saved_as_a_picture_and_as_data(
     browser: Browser, server: Running, tmp_path: Path, view: str
@@ -138,8 +235,22 @@ def test_every_figure_is_saved_as_a_picture_and_as_data(
             svg = save_figure(page, title, "SVG", tmp_path).read_text("utf-8")
             assert svg.startswith("<svg")
             assert "var(" not in svg
+            texts = re.findall(r"<text[^>]*>([^<]*)<", svg)
+            assert title in texts  # a picture that leaves the page says what it is,
+            assert " · " in "".join(texts) or view == "positions"  # with its settings
+            for mark in LEGENDS.get(title, ()):
+                assert mark in texts
             data = save_figure(page, title, "CSV", tmp_path).read_text("utf-8")
-            assert len(data.splitlines()) > 2
+            names, *rows = csv.reader(io.StringIO(data, newline=""))
+            assert len(rows) > 1
+            page.get_by_label(f"Numbers of “{title}”", exact=True).click()
+            table = page.get_by_label(f"Numbers of “{title}”, as a table")
+            shown = table.locator("tbody tr").last.locator("th, td").all_inner_texts()
+            last = rows[min(len(rows), 200) - 1]
+            assert len(shown) == min(len(names), 24)
+            assert [number(one) for one in shown] == pytest.approx(
+                [number(one) for one in last[: len(shown)]], rel=1e-4
+            )
         png = save_figure(page, titles[-1], "PNG", tmp_path).read_bytes()
         assert png.startswith(b"\x89PNG")
         assert visit.troubles == []

@@ -117,7 +117,15 @@ def test_the_heat_map_of_a_long_sentence(
         assert len(csv.splitlines()) >= tokens
         png = save_figure(page, "Layer 1, head 0", "PNG", tmp_path).read_bytes()
         assert png.startswith(b"\x89PNG")
+        box, pieces = page.get_by_label("Sentence", exact=True), page.get_by_label("Tokens")
+        for text in ("a cat", "the cat sat on the mat", "cats", "a mat"):  # one after another
+            box.fill(text)
+            expect(pieces.locator("span")).to_have_count(len(text))
+            page.wait_for_timeout(200)
         assert visit.troubles == []
+        box.fill("the mat " * 40)  # more than the model reads: said beside the sentence
+        said = page.get_by_role("alert").filter(has_text="320")
+        expect(said.first).to_be_in_viewport()
 
 
 def test_axe_finds_no_serious_problem_where_a_model_reads(
@@ -147,7 +155,14 @@ def test_a_sheet_can_be_about_a_model_that_is_chosen(
 
 
 CONTROLS = {
-    "a run": ".runs button",
+    "a run": ".runs button.name",
+    "an order of the runs": ".runs .sort",
+    "words of a run": "input[aria-label='Find a run']",
+    "the state of a run": "select[aria-label='State of the runs']",
+    "a second run": "select[aria-label='Compare with']",
+    "what differs": ".differences",
+    "the numbers of a figure": "figure .counted",
+    "these numbers": ".numbers[role=region]",
     "a curve of the chart": ".u-legend .u-series",
     "the chart": ".u-over",
     "the menu of a figure": "figure summary",
@@ -194,6 +209,8 @@ def test_every_control_of_the_view_is_used(
     shutil.copytree(runs, copied)
     (people,) = (file.parent for file in copied.glob("*/ask.json"))
     shutil.copytree(people, copied / "more-people")  # with two that can be asked there is a choice
+    shutil.copytree(copied / "pairs", copied / "half")
+    (copied / "half" / "result.json").unlink()
     translator, asked = id_of(copied / "pairs" / "model"), id_of(copied / "more-people")
     with running(runs=copied, models=(reader,)) as server:
         state = f"#/models?model={translator}&text=Je+suis+ici.&layer=1&head=1"
@@ -201,7 +218,8 @@ def test_every_control_of_the_view_is_used(
             page = visit.page
             expect(page.get_by_role("application")).to_be_visible()
             page.evaluate(NOTE_USE, CONTROLS)
-            _choose_a_run(page, people.name)
+            _choose_a_run(page, people.name.rpartition("-")[0])
+            _compare_runs(page)
             _translate(page)
             _watch_heads(page)
             _take_heads_away(page)
@@ -229,7 +247,7 @@ def test_every_control_of_the_view_is_used(
 
 
 def _choose_a_run(page: Page, name: str) -> None:
-    page.locator(".runs").get_by_role("button", name=name).first.click()
+    page.locator(".runs").get_by_role("button", name=name, exact=True).click()
     expect(page.get_by_role("heading", name=f"Training of {name}")).to_be_visible()
     series = page.locator(".u-legend .u-series", has_text="loss").first
     series.locator("th").click()
@@ -245,6 +263,38 @@ def _choose_a_run(page: Page, name: str) -> None:
     page.wait_for_function(same, arg={"whole": whole, "same": False})  # some of the steps
     page.locator(".u-over").dblclick()
     page.wait_for_function(same, arg={"whole": whole, "same": True})
+
+
+def _compare_runs(page: Page) -> None:
+    names = page.locator(CONTROLS["a run"])
+    expect(names).to_have_text(["half", "more-people", "pairs", "people"])
+    page.get_by_label("Sort by loss").click()
+    heading = page.locator("th", has=page.get_by_label("Sort by loss"))
+    expect(heading).to_have_attribute("aria-sort", "ascending")
+    losses = [float(one) for one in page.locator(".runs tbody td:nth-child(4)").all_inner_texts()]
+    assert losses == sorted(losses)
+    page.get_by_label("Sort by run").click()
+    page.get_by_label("Sort by run").click()
+    expect(names).to_have_text(["people", "pairs", "more-people", "half"])
+    page.get_by_label("Find a run").fill("people")
+    expect(names).to_have_text(["people", "more-people"])
+    page.get_by_label("Find a run").fill("")
+    page.get_by_label("State of the runs").select_option("stopped")
+    expect(names).to_have_text(["half"])
+    page.get_by_label("State of the runs").select_option("")
+    page.get_by_label("Compare with").select_option(label="pairs")
+    differences = page.get_by_label("Differences between two runs")
+    expect(differences.locator("tr", has_text="steps")).not_to_have_count(0)
+    expect(differences).to_contain_text("Results")
+    differences.click()
+    expect(page.locator(".u-legend")).to_contain_text("loss of pairs")
+    expect(page.get_by_label("Training curve").locator("path.red")).to_have_attribute(
+        "d", re.compile("L")
+    )
+    expect(page).to_have_url(re.compile("other="))
+    assert accessibility_problems(page) == []
+    page.get_by_label("Compare with").select_option("")
+    expect(differences).to_have_count(0)
 
 
 def _translate(page: Page) -> None:
@@ -352,6 +402,8 @@ def _save_every_figure(page: Page, folder: Path) -> None:
         assert json.loads(save_figure(page, title, "JSON", folder).read_text("utf-8"))
         assert len(save_figure(page, title, "CSV", folder).read_text("utf-8").splitlines()) > 2
     assert save_figure(page, titles[-1], "PNG", folder).read_bytes().startswith(b"\x89PNG")
+    page.get_by_label(f"Numbers of “{titles[0]}”", exact=True).click()
+    page.locator(CONTROLS["these numbers"]).click()
     # What the pointer is told is what is saved. (Of a short sentence: its cells are large.)
     saved = (folder / "second-layer-0-head-1.csv").read_text("utf-8")
     _, *rows = csv.reader(io.StringIO(saved, newline=""))

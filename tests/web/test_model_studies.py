@@ -47,6 +47,36 @@ def test_the_list_says_who_translates_and_who_can_be_asked(ask: Any, model: str)
     assert shelves.TRANSLATION == FILE
 
 
+def test_runs_have_readable_names_and_two_are_compared(
+    ask: Any, runs: Path, tmp_path: Path
+) -> None:
+    found = {one["folder"]: one for one in ask("runs")["runs"]}
+    (people,) = (name for name in found if name.startswith("people-"))
+    assert (found["pairs"]["name"], found[people]["name"]) == ("pairs", "people")
+    compared = ask("compare", {"first": found["pairs"]["id"], "second": found[people]["id"]})
+    assert "steps" in [one["name"] for one in compared["config"]]
+    assert compared["same_weights"] is False
+    assert str(runs) not in str(compared["results"])
+    ask("compare", {"first": found["pairs"]["id"], "second": "0"}, status=422)
+
+    study = tmp_path / "knowledge"
+    for name in ("rotary-0-0123abcd", "rotary-0-4567abcd", "learned-1-89ababcd"):
+        (study / "runs" / name).mkdir(parents=True)
+        (study / "runs" / name / "config.json").write_text("{}", "utf-8")
+    (tmp_path / "parts").mkdir()
+    for place in (study, tmp_path / "parts"):  # the lab keeps its parts under the same name
+        (place / "knowledge.json").write_text("{}", "utf-8")
+    shelf = shelves.Shelves(tmp_path)
+    assert set(shelf.names().values()) == {
+        ("learned 1", "knowledge"),
+        ("rotary-0-0123abcd", "knowledge"),  # two would be called the same
+        ("rotary-0-4567abcd", "knowledge"),
+    }
+    assert shelf.askers() == []
+    (study / "runs" / "rotary-0-0123abcd" / "ask.json").write_text("{}", "utf-8")
+    assert [one.name for one in shelf.askers()] == ["knowledge"]
+
+
 def test_translations_and_alignment_are_those_of_the_study(
     ask: Any, model: str, runs: Path
 ) -> None:

@@ -28,9 +28,10 @@ export function remember(view: View, values: Record<string, string>): void {
   if (view !== address.view) return
   clearTimeout(timer)
   timer = setTimeout(() => {
-    if (view !== address.view) return
-    written = hashOf(view, values)
-    history.replaceState(null, '', written)
+    // Somebody may have gone back meanwhile: then this entry of the history is another view's.
+    if (view !== address.view || location.hash !== written) return
+    history.replaceState(null, '', hashOf(view, values))
+    written = location.hash
   }, 250)
 }
 

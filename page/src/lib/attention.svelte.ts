@@ -74,6 +74,8 @@ export interface DesignAnswer {
 export type Kind = string
 
 const DRAWS = 320
+/** Lengths of a query that the page shows. */
+export const [LEAST_BETA, MOST_BETA] = [0.1, 400]
 export const MOST_HEADS = 4
 
 export class AttentionState {
@@ -82,7 +84,9 @@ export class AttentionState {
   d = $state(2)
   seed = $state(0)
   rows = $state.raw<number[][] | null>(null)
-  values = $state<'keys' | 'circle'>('keys')
+  values = $state<'keys' | 'circle' | 'rows'>('keys')
+  /** Values of your own, where they are typed. */
+  valueRows = $state.raw<Point[] | null>(null)
   plane = $state<'auto' | 'round' | 'principal' | 'keys'>('auto')
 
   beta = $state(8)
@@ -102,14 +106,15 @@ export class AttentionState {
   stale = $state(false)
   designed = $state.raw<DesignAnswer | null>(null)
   designing = $state(false)
-  trouble = $state('')
+  /** What went wrong, kept apart so that each is said beside what it is about. */
+  trouble = $state({ scene: '', noise: '', design: '' })
 
-  #asksScene = latest<object, Scene>('attention/scene', 60, (found) => this.#arrive(found), (problem) => (this.trouble = problem))
+  #asksScene = latest<object, Scene>('attention/scene', 60, (found) => this.#arrive(found), (problem) => (this.trouble.scene = problem))
   #asksNoise = latest<object, { layers: LayerNoise[] }>('attention/noise', 130, (found) => {
     this.noise = found.layers
     this.stale = false
-    this.trouble = ''
-  }, (problem) => (this.trouble = problem))
+    this.trouble.noise = ''
+  }, (problem) => (this.trouble.noise = problem))
 
   constructor() {
     this.restore(address.values)
@@ -125,6 +130,12 @@ export class AttentionState {
   /** The standard set that is shown; undefined for rows of your own. */
   get set(): KeySet | undefined {
     return about.keys.find(({ name }) => name === this.kind)
+  }
+
+  /** The fewest dimensions in which so many keys of this kind exist. */
+  get leastDimension(): number {
+    const surplus = this.set?.surplus ?? null
+    return surplus === null ? 2 : Math.max(2, this.n - surplus)
   }
 
   /** How many keys may be asked for: sets that need a dimension a key are kept small. */
@@ -166,6 +177,22 @@ export class AttentionState {
     this.layers.map((queries) => noisyOutputs(this.keys, this.valuePoints, queries, this.scale, this.noiseNow, this.#normals)),
   )
 
+  /** What a saved picture says about how it came about. */
+  settings = $derived.by<string[]>(() => {
+    const kind = this.kind === 'rows' ? 'typed or moved' : (this.set?.label ?? this.kind)
+    const noisy = this.noiseNow.key >= 0 && this.variance > 0
+    return [
+      `${this.keys.rows} keys in ${this.keys.columns} dimensions (${kind}${this.set?.random ? `, seed ${this.seed}` : ''})`,
+      `β = ${short(this.beta)}`,
+      this.scaled ? 's = 1/√d' : 's = 1',
+      ...this.queries.slice(0, MOST_HEADS).filter((query) => query.length <= 4).map((query, h) => `q${this.heads > 1 ? h + 1 : ''} = (${query.map((entry) => short(entry, 3)).join(', ')})`),
+      `c = (${this.reading.output.map((entry) => short(entry, 3)).join(', ')})`,
+      ...(this.chosen.length ? [`wanted: ${this.chosen.length === 1 ? 'value' : 'average of values'} ${this.chosen.join(', ')}`] : []),
+      ...(noisy ? [`key ${this.noiseNow.key} noisy along itself, v = ${short(this.variance)}`] : []),
+      ...(this.isotropic ? [`noise in every direction, σ² = ${short(this.isotropic)}`] : []),
+    ]
+  })
+
   certificate = $derived.by(() => {
     const found = this.designed?.design
     if (!found || found.feasible || !found.certificate.combination || !this.scene) return null
@@ -181,9 +208,11 @@ export class AttentionState {
     this.n = rows ? rows.length : wholeOf(values.n, 8, 2, 64)
     this.d = rows ? rows[0].length : wholeOf(values.d, 2, 2, 16)
     this.seed = wholeOf(values.seed, 0, 0, 999)
-    this.values = values.values === 'circle' ? 'circle' : 'keys'
+    const own = rowsOf(values.vrows)
+    this.valueRows = own && own.length === this.n && own[0].length === 2 ? (own as Point[]) : null
+    this.values = this.valueRows ? 'rows' : values.values === 'circle' ? 'circle' : 'keys'
     this.plane = (['round', 'principal', 'keys'] as const).find((name) => name === values.plane) ?? 'auto'
-    this.beta = numberOf(values.beta, 8, 0.1, 400)
+    this.beta = numberOf(values.beta, 8, LEAST_BETA, MOST_BETA)
     this.scaled = values.scale === 'sqrt_d'
     this.directions = rowsOf(values.q) ?? []
     this.heads = this.directions.length || wholeOf(values.heads, 1, 1, MOST_HEADS)
@@ -205,7 +234,8 @@ export class AttentionState {
       if (this.dimension !== 2) found.d = String(this.d)
       if (this.set?.random) found.seed = String(this.seed)
     }
-    if (this.values !== 'keys') found.values = this.values
+    if (this.values === 'rows' && this.valueRows) found.vrows = rowsText(this.valueRows)
+    else if (this.values !== 'keys') found.values = this.values
     if (this.plane !== 'auto') found.plane = this.plane
     found.beta = short(this.beta)
     if (this.scaled) found.scale = 'sqrt_d'
@@ -223,7 +253,7 @@ export class AttentionState {
   askScene(): void {
     this.#asksScene.ask({
       ...(this.kind === 'rows' ? { kind: 'rows', rows: this.rows } : { kind: this.kind, n: this.n, d: this.dimension, seed: this.seed }),
-      values: this.values,
+      values: this.values !== 'rows' ? this.values : this.valueRows?.length === this.n ? this.valueRows : 'keys',
       ...(this.plane === 'keys' && this.chosen.length >= 2
         ? { plane: 'keys', through: this.chosen.slice(0, 2) }
         : { plane: this.plane === 'keys' ? 'auto' : this.plane }),
@@ -258,9 +288,10 @@ export class AttentionState {
 
   #arrive(found: Scene): void {
     const d = found.keys[0].length
-    this.trouble = ''
+    this.trouble.scene = ''
     this.scene = found
     this.noise = null
+    if (this.valueRows && this.valueRows.length !== found.keys.length) this.forgetValues()
     this.chosen = this.chosen.filter((i) => i < found.keys.length)
     if (this.noisy >= found.keys.length) this.noisy = -1
     if (this.directions.length !== this.heads || this.directions[0]?.length !== d) this.aim()
@@ -305,6 +336,38 @@ export class AttentionState {
     this.designed = null
   }
 
+  /** Keys as they were typed, of any dimension; values of your own are kept where they still fit. */
+  typeKeys(rows: number[][]): void {
+    if (rows.length !== this.valueRows?.length) this.forgetValues()
+    if (this.noisy >= rows.length) this.noisy = -1
+    this.kind = 'rows'
+    this.rows = rows
+    this.n = rows.length
+    this.d = rows[0].length
+    this.designed = null
+  }
+
+  typeValues(rows: number[][]): void {
+    this.valueRows = rows as Point[]
+    this.values = 'rows'
+    this.designed = null
+  }
+
+  /** Queries as they were typed, a row a head. β becomes the length of the longest; what is wrong, if anything. */
+  typeQueries(rows: number[][]): string | void {
+    const longest = Math.max(...rows.map((row) => Math.hypot(...row)))
+    if (longest > MOST_BETA) return `The longest has length ${Number(longest.toPrecision(4))}; at most ${MOST_BETA} are shown here.`
+    this.heads = rows.length
+    if (longest >= LEAST_BETA) this.beta = longest
+    this.directions = rows.map((row) => row.map((entry) => entry / this.beta))
+    this.designed = null
+  }
+
+  forgetValues(): void {
+    if (this.values === 'rows') this.values = 'keys'
+    this.valueRows = null
+  }
+
   choose(key: number): void {
     this.chosen = this.chosen.includes(key) ? this.chosen.filter((i) => i !== key) : [...this.chosen, key].sort((a, b) => a - b)
     this.designed = null
@@ -313,6 +376,7 @@ export class AttentionState {
   setKind(kind: Kind): void {
     this.kind = kind
     this.rows = null
+    this.forgetValues()
     this.directions = []
     this.designed = null
     this.n = Math.min(this.n, this.most)
@@ -321,6 +385,7 @@ export class AttentionState {
   async design(kind: 'copy' | 'average' | 'robust'): Promise<void> {
     if (!this.scene) return
     this.designing = true
+    this.trouble.design = ''
     const heads = kind === 'robust' ? Math.max(2, this.heads) : 1
     try {
       const found = await ask<DesignAnswer>('attention/design', {
@@ -335,11 +400,11 @@ export class AttentionState {
         heads,
         norm: Math.max(this.beta, 1),
       })
-      this.trouble = ''
       this.#apply(found)
       this.designed = found
     } catch (error) {
-      this.trouble = error instanceof Error ? error.message : String(error)
+      this.designed = null
+      this.trouble.design = error instanceof Error ? error.message : String(error)
     } finally {
       this.designing = false
     }
@@ -351,7 +416,7 @@ export class AttentionState {
       this.directions = found.heads.queries.map((query) => query.map((entry) => entry / this.beta))
     } else if (found.design?.query) {
       const length = Math.hypot(...found.design.query)
-      const beta = Math.min(400, Math.max(0.1, length))
+      const beta = Math.min(MOST_BETA, Math.max(LEAST_BETA, length))
       this.heads = 1
       this.beta = beta
       this.directions = [found.design.query.map((entry) => entry / beta)]

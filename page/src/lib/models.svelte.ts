@@ -4,11 +4,15 @@ import { untrack } from 'svelte'
 import { address, remember, wholeOf } from './address.svelte'
 import { ask, channel, latest, unpacked, type Packed } from './api'
 import { Inside } from './inside.svelte'
-import { Asking, LABELS, labelOf, Translating, Watching } from './studies.svelte'
+import { Asking, Inquiry, LABELS, labelOf, Translating, Watching } from './studies.svelte'
 
 export interface Run {
   id: string
+  /** As people read it, without the hash of its folder. */
   name: string
+  /** The study it belongs to; empty for none. */
+  study: string
+  folder: string
   state: string
   step: number
   steps: number
@@ -23,6 +27,19 @@ export interface Model {
   name: string
   run: string | null
   translates: boolean
+}
+
+interface Difference {
+  name: string
+  first: unknown
+  second: unknown
+}
+
+export interface Comparison {
+  config: Difference[]
+  machine: Difference[]
+  results: Difference[]
+  same_weights: boolean | null
 }
 
 export interface Line {
@@ -47,6 +64,10 @@ export class ModelsState {
   models = $state.raw<Model[]>([])
   askers = $state.raw<Model[]>([])
   run = $state('')
+  /** A second run, beside the first. */
+  other = $state('')
+  otherLines = $state.raw<Line[]>([])
+  comparison = new Inquiry<Comparison>('models/compare', 60)
   model = $state('')
   text = $state('')
   layer = $state(0)
@@ -57,27 +78,29 @@ export class ModelsState {
   reading = $state(false)
   loaded = $state(false)
   trouble = $state('')
+  /** What is wrong with the sentence, said beside it. */
+  readTrouble = $state('')
   translating = new Translating(address.values)
   asking = new Asking(address.values)
   watching = new Watching(address.values)
   inside = new Inside(address.values)
 
-  #watching: ReturnType<typeof channel> | null = null
   #timer: ReturnType<typeof setInterval> | undefined
   #reads = latest<object, ReadAnswer>('models/read', 350, (found) => {
     this.read = found
     this.reading = false
-    this.trouble = ''
+    this.readTrouble = ''
     this.head = Math.min(this.head, found.heads - 1)
   }, (problem) => {
-    this.trouble = problem
+    this.readTrouble = problem
     this.reading = false
   })
-  #exacts = latest<object, { weights: Packed }>('models/head', 60, (found) => (this.exact = unpacked(found.weights)), (problem) => (this.trouble = problem))
+  #exacts = latest<object, { weights: Packed }>('models/head', 60, (found) => (this.exact = unpacked(found.weights)), (problem) => (this.readTrouble = problem))
 
   constructor() {
     const values = address.values
     this.run = values.run ?? ''
+    this.other = values.other ?? ''
     this.model = values.model ?? ''
     this.text = values.text ?? ''
     this.layer = wholeOf(values.layer, 0, 0, 999)
@@ -87,7 +110,9 @@ export class ModelsState {
   }
 
   steps = $derived(this.lines.map((line) => line.step))
-  losses = $derived(this.lines.map((line) => (typeof line.loss === 'number' ? line.loss : null)))
+  losses = $derived(lossesOf(this.lines))
+  otherSteps = $derived(this.otherLines.map((line) => line.step))
+  otherLosses = $derived(lossesOf(this.otherLines))
   evaluations = $derived.by(() => {
     const found: Record<string, (number | null)[]> = {}
     this.lines.forEach((line, i) => {
@@ -108,6 +133,7 @@ export class ModelsState {
   save(): void {
     remember('models', {
       ...(this.run ? { run: this.run } : {}),
+      ...(this.other && this.other !== this.run ? { other: this.other } : {}),
       ...(this.model ? { model: this.model } : {}),
       ...(this.text ? { text: this.text } : {}),
       ...(this.layer ? { layer: String(this.layer) } : {}),
@@ -141,12 +167,27 @@ export class ModelsState {
   watch(): () => void {
     const run = this.run
     this.lines = []
-    if (!run) return () => {}
-    this.#watching = channel(`models/live/${run}`, (message: { lines?: Line[]; anew?: boolean; error?: { problem: string } }) => {
+    return run ? this.#follow(run, (lines, anew) => (this.lines = anew ? lines : [...this.lines, ...lines])) : () => {}
+  }
+
+  /** Follow the run beside it, and ask what differs. */
+  watchOther(): () => void {
+    const [run, other] = [this.run, this.other]
+    this.otherLines = []
+    if (!other || !run || other === run) {
+      untrack(() => this.comparison.forget())
+      return () => {}
+    }
+    untrack(() => this.comparison.send({ first: run, second: other }))
+    return this.#follow(other, (lines, anew) => (this.otherLines = anew ? lines : [...this.otherLines, ...lines]))
+  }
+
+  #follow(run: string, take: (lines: Line[], anew: boolean) => void): () => void {
+    const live = channel(`models/live/${run}`, (message: { lines?: Line[]; anew?: boolean; error?: { problem: string } }) => {
       if (message.error) this.trouble = message.error.problem
-      else this.lines = message.anew ? (message.lines ?? []) : [...this.lines, ...(message.lines ?? [])]
+      else untrack(() => take(message.lines ?? [], message.anew ?? false))
     })
-    return () => this.#watching?.close()
+    return () => live.close()
   }
 
   askTranslation(): void {
@@ -219,7 +260,7 @@ export class ModelsState {
 
   close(): void {
     clearInterval(this.#timer)
-    this.#watching?.close()
+    this.comparison.close()
     this.#reads.stop()
     this.#exacts.stop()
     this.translating.close()
@@ -227,4 +268,8 @@ export class ModelsState {
     this.watching.close()
     this.inside.close()
   }
+}
+
+function lossesOf(lines: readonly Line[]): (number | null)[] {
+  return lines.map((line) => (typeof line.loss === 'number' ? line.loss : null))
 }

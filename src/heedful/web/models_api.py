@@ -84,6 +84,13 @@ class InterveneQuestion(SentenceQuestion):
     heads: tuple[HeadPlace, ...] = Field(min_length=1, max_length=64)
 
 
+class CompareQuestion(Question):
+    """Two runs, by their ids."""
+
+    first: str = Field(max_length=64)
+    second: str = Field(max_length=64)
+
+
 def models_routes(desk: Desk, shelves: Shelves) -> APIRouter:
     """Return the routes of this view."""
     routes = APIRouter(prefix="/api/models")
@@ -91,6 +98,10 @@ def models_routes(desk: Desk, shelves: Shelves) -> APIRouter:
     @routes.post("/runs")
     async def runs() -> Response:
         return await desk.answer(_runs, shelves)
+
+    @routes.post("/compare")
+    async def compare(question: CompareQuestion) -> Response:
+        return await desk.answer(_compared, shelves, question)
 
     @routes.post("/list")
     async def models() -> Response:
@@ -128,10 +139,17 @@ def _runs(shelves: Shelves) -> dict[str, Any]:
         return {"folder": shelves.runs_folder.name, "runs": []}
     from heedful.training.runs import summary_of
 
+    called = shelves.names()
     return {
         "folder": shelves.runs_folder.name,
         "runs": [
-            {"id": identifier, "name": path.name, **_without_path(summary_of(path).to_dict())}
+            {
+                "id": identifier,
+                "name": called[identifier][0],
+                "study": called[identifier][1],
+                "folder": path.name,
+                **_without_path(summary_of(path).to_dict()),
+            }
             for identifier, path in runs.items()
         ],
     }
@@ -140,6 +158,15 @@ def _runs(shelves: Shelves) -> dict[str, Any]:
 def _without_path(summary: dict[str, Any]) -> dict[str, Any]:
     del summary["run"]  # the page knows runs by id and name
     return summary
+
+
+def _compared(shelves: Shelves, question: CompareQuestion) -> dict[str, Any]:
+    """Return what two runs have differently: settings, data and machine, results."""
+    folders = shelves.run(question.first), shelves.run(question.second)
+    from heedful.training.runs import compare_runs
+
+    found = compare_runs(*folders).to_dict()
+    return {name: found[name] for name in ("config", "machine", "results", "same_weights")}
 
 
 async def _watch(socket: WebSocket, desk: Desk, shelves: Shelves, run: str) -> None:

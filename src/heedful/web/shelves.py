@@ -6,8 +6,9 @@ there; nothing that the page sends is ever a path.
 
 from __future__ import annotations
 
+import re
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ LOADED = 2
 """Models that are kept in memory."""
 TRANSLATION = "translation.json"
 """Files by which a translator, a run that can be asked, and a study of knowledge are known."""
+_HASH = re.compile(r"(?<=.)-[0-9a-f]{8}$")
+"""What `run_path` puts behind the label of a run, so that the same settings find it again."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,6 +56,25 @@ class Shelves:
         """Return the runs that there are now, by id."""
         return {id_of(path): path for path in self._folders() if _is_run(path)}
 
+    def names(self) -> dict[str, tuple[str, str]]:
+        """Return what people call each run, and the study it belongs to ("" for none), by id.
+
+        Runs of a study lose the hash behind their label, unless two would then have one name.
+        """
+        paths = self.runs()
+        called = {one: _called(path.name) for one, path in paths.items()}
+        study = {one: self._study_of(path) for one, path in paths.items()}
+        often = Counter((study[one], called[one]) for one in paths)
+        return {
+            one: (called[one] if often[study[one], called[one]] == 1 else path.name, study[one])
+            for one, path in paths.items()
+        }
+
+    def _study_of(self, path: Path) -> str:
+        """Return the study in whose folder `runs` a run lies."""
+        inside = path.parent.name == "runs" and path.parent != self.runs_folder
+        return path.parent.parent.name if inside else ""
+
     def _folders(self) -> list[Path]:
         """Return the folder, what lies in it, and the runs of studies that lie in it."""
         if not self.runs_folder.is_dir():
@@ -65,11 +87,15 @@ class Shelves:
 
     def askers(self) -> list[ModelEntry]:
         """Return what can be asked questions: studies of knowledge, and runs that they left."""
-        folders = [path for path in self._folders() if (path / KNOWLEDGE_RECORD).is_file()]
+        folders = [path for path in self._folders() if _can_be_asked(path)]
         within = {path / "runs" for path in folders}
         runs = self.runs().values()
         folders += [p for p in runs if (p / ASK).is_file() and p.parent not in within]
-        return [ModelEntry(id=id_of(path), name=path.name, run=None) for path in folders]
+        called = {self.runs()[one]: name for one, (name, _) in self.names().items()}
+        return [
+            ModelEntry(id=id_of(path), name=called.get(path, path.name), run=None)
+            for path in folders
+        ]
 
     def asker(self, identifier: str) -> Path:
         """Return the folder of what can be asked."""
@@ -88,10 +114,11 @@ class Shelves:
 
     def entries(self) -> list[ModelEntry]:
         """Return the models of finished runs, and those that were named."""
+        called = self.names()
         made = [
             ModelEntry(
                 id=id_of(path / "model"),
-                name=path.name,
+                name=": ".join(part for part in reversed(called[identifier]) if part),
                 run=identifier,
                 translates=self.translates(path / "model"),
             )
@@ -139,6 +166,25 @@ class Shelves:
 
 def _is_run(path: Path) -> bool:
     return (path / "config.json").is_file()
+
+
+def _called(name: str) -> str:
+    """Return the label of a run that a study named; other names as they are.
+
+    >>> _called("rotary-finetune-0-9bfd090e"), _called("my-run")
+    ('rotary finetune 0', 'my-run')
+    """
+    label, many = _HASH.subn("", name)
+    return label.replace("-", " ") if many else name
+
+
+def _can_be_asked(path: Path) -> bool:
+    """Tell whether a folder is a study of knowledge that left a run to ask.
+
+    A record alone is none: the laboratory keeps its parts under the same name.
+    """
+    record = (path / KNOWLEDGE_RECORD).is_file()
+    return record and any((path / "runs").glob(f"*/{ASK}"))
 
 
 def id_of(path: Path) -> str:
