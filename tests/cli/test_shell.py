@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -61,3 +62,29 @@ def test_the_citation_names_this_version() -> None:
     found = re.search(r"^version: (.*)$", text, re.MULTILINE)
     assert found is not None
     assert found[1] == heedful.__version__
+
+
+STEPS = ("FROM", "WORKDIR", "COPY", "RUN", "USER", "CMD")
+
+
+def test_the_container_file_builds_the_page_and_runs_as_nobody_special() -> None:
+    text = (ROOT / "Containerfile").read_text("utf-8").replace("\\\n", " ")
+    lines = [line.split(maxsplit=1) for line in text.splitlines() if line and line[0] != "#"]
+    assert {word for word, _ in lines} <= set(STEPS)
+    stages = {rest.split(" AS ")[1] for word, rest in lines if word == "FROM" and " AS " in rest}
+    for word, rest in lines:
+        if word == "FROM":
+            assert ":latest" not in rest
+            assert ":" in rest  # a base that changes under us would be another image
+        if word != "COPY":
+            continue
+        *sources, _ = [part for part in rest.split() if not part.startswith("--")]
+        taken = re.search(r"--from=(\S+)", rest)
+        if taken is not None:
+            assert taken[1] in stages
+        else:
+            assert all((ROOT / source).exists() for source in sources)
+    assert [rest for word, rest in lines if word == "USER"] == ["1000"]  # not root
+    command = json.loads(lines[-1][1])
+    assert command[0] == "heed"
+    assert command[1] in [verb.name for verb in VERBS]

@@ -18,7 +18,11 @@ def lab(
     output: Annotated[Path, Parameter(help="Folder for the report.")] = Path("lab"),
     only: Annotated[
         list[str] | None,
-        Parameter(consume_multiple=True, help="Run these parts only: attention, claims, …"),
+        Parameter(
+            consume_multiple=True,
+            help="Run these parts only: attention, claims, positions, translation, knowledge, "
+            "heads.",
+        ),
     ] = None,
     scale: Annotated[
         Scale,
@@ -55,7 +59,8 @@ def lab(
     """Run every part of the laboratory and write one self-contained HTML report.
 
     Parts that were finished by an earlier, interrupted run of the same version, scale and corpus
-    are kept, and trainings go on where they stopped.
+    are kept, and trainings go on where they stopped. On two quiet cores attention, claims and
+    positions take half a minute together, translation three minutes, knowledge two, heads one.
 
     Examples:
 
