@@ -34,7 +34,7 @@ __all__ = [
     "translate",
 ]
 
-StudyName = Literal["translation", "knowledge", "heads", "attention"]
+StudyName = Literal["translation", "knowledge", "capacity", "heads", "attention"]
 
 
 def attend(
@@ -192,7 +192,7 @@ def ask(model: Path | str, *questions: str) -> list[AskReply] | list[ModelReply]
 def study(name: StudyName, folder: Path | str, *, quick: bool = False, **settings: Any) -> Record:
     """Run a study in a folder, or go on with it, and return its record.
 
-    `translation` and `knowledge` train in the folder; `heads` studies the model in it;
+    `translation`, `knowledge` and `capacity` train in the folder; `heads` studies the model in it;
     `attention` is the exploration of the course's questions and needs none. `settings` are
     those of the study, as in `heed study NAME --help`.
     """
@@ -211,11 +211,18 @@ def study(name: StudyName, folder: Path | str, *, quick: bool = False, **setting
         from heedful.studies.knowledge.plans import plan_for
 
         return study_knowledge(*plan_for(quick=quick, **settings), output)
+    if name == "capacity":
+        from heedful.studies.knowledge.capacity import QUICK as QUICK_CAPACITY
+        from heedful.studies.knowledge.capacity import CapacityPlan, study_capacity
+
+        return study_capacity(QUICK_CAPACITY if quick else CapacityPlan(**settings), output)
     if name == "translation":
         from heedful.studies.translation.recipe import QUICK, study_settings
         from heedful.studies.translation.translation_study import run_study
 
         return run_study(study_settings(QUICK if quick else {}, settings), output)
     raise InputError(
-        "study", f"{name!r} is not known", expected="translation, knowledge, heads or attention"
+        "study",
+        f"{name!r} is not known",
+        expected="translation, knowledge, capacity, heads or attention",
     )

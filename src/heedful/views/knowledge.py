@@ -11,10 +11,12 @@ from matplotlib.figure import Figure
 from heedful.studies.conclusions import sentences
 from heedful.studies.knowledge.findings import (
     KNOWN,
+    TWO_BITS,
     UNKNOWN,
     AskReplies,
     AskReply,
     Calibration,
+    CapacityStudy,
     GroupEffect,
     KnowledgeStudy,
     ModelCalibration,
@@ -68,6 +70,7 @@ def knowledge_blocks(record: KnowledgeStudy) -> Iterator[Block]:
     yield _labels(record)
     yield _signals(record)
     yield _confidence(record)
+    yield _promises(record)
     if record.names is not None:
         yield _following(record.names)
     if record.storage:
@@ -116,9 +119,15 @@ def _signals(record: KnowledgeStudy) -> Block:
         return Text("There were too few retrieved or made-up answers to tell them apart.")
     first = record.auroc[0]
     title = f"Telling {first.positives} retrieved from {first.negatives} made-up answers"
-    grid = table(title, "signal", "AUROC", "95 %")
-    for one in record.auroc:
-        grid.row(one.signal, f"{one.auroc:.3f}", f"{one.low:.3f} – {one.high:.3f}")
+    groups = record.auroc_by_names
+    grid = table(title, "signal", "AUROC", "95 %", *groups)
+    for place, one in enumerate(record.auroc):
+        grid.row(
+            one.signal,
+            f"{one.auroc:.3f}",
+            f"{one.low:.3f} – {one.high:.3f}",
+            *(f"{some[place].auroc:.3f}" for some in groups.values()),
+        )
     return grid
 
 
@@ -126,6 +135,24 @@ def _confidence(record: KnowledgeStudy) -> Table:
     grid = table("Confidence", "", "temperature", "ECE", "Brier")
     for name, one in zip(("as it is", "scaled"), record.calibration, strict=True):
         grid.row(name, number(one.temperature, 3), f"{one.ece:.3f}", f"{one.brier:.3f}")
+    return grid
+
+
+def _promises(record: KnowledgeStudy) -> Table:
+    """Return what is promised at several error rates, and what was observed."""
+    columns = ("score", "wrong at most", "promise", "tested on", "observed on the test")
+    title = "What can be promised, at 95 %"
+    grid = table(title, *columns, left=(0, 2), caption="Thresholds are tested in a fixed order.")
+    for one in record.promises:
+        made = one.promise
+        found = f"{made.wrong} of {made.answered} wrong"
+        if made.threshold is not None:
+            observed = f"{one.wrong} of {one.answered} wrong"
+            grid.row(one.score, percent(made.error), "made", found, observed)
+            continue
+        way_out = "no number would do" if made.needed is None else f"{made.needed:,} would do"
+        refused = f"refused: {made.choosing + made.testing} questions; {way_out}"
+        grid.row(one.score, percent(made.error), refused, found, "–")
     return grid
 
 
@@ -153,6 +180,62 @@ def _storage(record: KnowledgeStudy) -> Table:
             _interval(point.low[-1], point.high[-1]) if asked else "–",
         )
     return grid
+
+
+def capacity_blocks(record: CapacityStudy) -> Iterator[Block]:
+    """Yield what `heed study capacity` prints."""
+    yield Text(
+        f"People with {record.value_bits:.0f} bits of values each, read so many times. Bits are "
+        "those stored in a parameter; the interval covers seeds, or people where there is one."
+    )
+    columns = ("text", "parameters", "people", "readings", "stored", "95 %", "asked by name")
+    grid = table("Bits in a parameter", *columns, "seeds")
+    for one in record.points:
+        grid.row(
+            "varied" if one.varied else "the same",
+            f"{one.parameters:,}",
+            f"{one.people:,}",
+            f"{one.exposures:,}",
+            f"{one.stored:.2f}",
+            f"{one.low:.2f} – {one.high:.2f}",
+            f"{one.asked:.2f}",
+            str(len(one.seeds)),
+        )
+    yield grid
+    yield Bullets(sentences(record.conclusions))
+    if record.left_out:
+        yield Text("Left out, since it would take more work than the study allows itself:")
+        yield Bullets(record.left_out)
+    if record.quick:
+        yield Text("--quick only tries the machinery; its decoder is smaller than all others")
+    yield Text(f"{record.processor_minutes:.1f} processor minutes of training")
+
+
+def capacity_figure(record: CapacityStudy) -> Figure:
+    """Draw bits in a parameter against readings: stored in the text, and asked for by name."""
+    kinds = [varied for varied in (False, True) if any(p.varied == varied for p in record.points)]
+    sizes = sorted({point.parameters for point in record.points})
+    with house_style():
+        figure = new_figure(3.9 * max(len(kinds), 1), 3.8)
+        panels = figure.subplots(1, max(len(kinds), 1), sharey=True, squeeze=False)[0]
+        for axes, varied in zip(panels, kinds, strict=False):
+            for colour, size in zip(PALETTE, sizes, strict=False):
+                own = [p for p in record.points if (p.parameters, p.varied) == (size, varied)]
+                if not own:
+                    continue
+                read = [one.exposures for one in own]
+                axes.plot(read, [one.stored for one in own], "o-", color=colour, markersize=4,
+                          label=f"{size / 1e6:.2f} million parameters")  # fmt: skip
+                axes.fill_between(read, [one.low for one in own], [one.high for one in own],
+                                  color=colour, alpha=0.15)  # fmt: skip
+                axes.plot(read, [one.asked for one in own], "s:", color=colour, markersize=3)
+            axes.axhline(TWO_BITS, color=GREY, linewidth=1)
+            axes.set_xscale("log")
+            axes.set(xlabel="readings of each person")
+            axes.set_title("attributes in any order" if varied else "always the same text")
+            axes.legend(fontsize=8, loc="upper left")
+        panels[0].set_ylabel("bits in a parameter")
+        return figure
 
 
 def _interval(low: float, high: float) -> str:
@@ -432,6 +515,7 @@ def _abstaining(record: KnowledgeStudy, folder: str) -> Group:
             "knowledge calibration",
             "Left: the larger a dot, the more answers. Right: the surest answers come first.",
         ),
+        _promises(record),
         Command(f'heed ask {folder} "{record.answers[0].question}"'),
     )
 

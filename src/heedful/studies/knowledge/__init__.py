@@ -7,6 +7,7 @@
     answers          answers with the signals that a model gives at run time
     judgement        what each answer is; confidence and names measure it
     knowledge_study  all of it, which ends in one record (findings)
+    capacity         bits stored in a parameter, on people drawn for it
     pretrained       a model that others have trained, asked our own questions
 
 Only `findings` is needed to show a study; it works without torch.

@@ -4,7 +4,12 @@
     margin        the smallest lead of a token over the second likeliest
     entropy       the largest entropy of the next token on the way, in nats, turned round (−H)
     samples       share of drawn answers that are the same
+    spread        entropy of the drawn answers, in nats, turned round; two of them mean the same
+                  where they are the same words: a place has one name here
     rephrasing    share of other ways to ask that get the same answer
+    sensitivity   by how much log p of the answer falls when letters of the name change places
+    familiarity   log p of the name at the beginning of a text, its first token given: a decoder
+                  that has read about somebody has learned to expect the name
     attention     what the token before the answer reads from the name, the most of all heads
 
 Higher always means surer, so that every signal can be judged in the same way.
@@ -13,8 +18,11 @@ Higher always means surer, so that every signal can be judged in the same way.
 from __future__ import annotations
 
 import math
+import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -28,8 +36,15 @@ from heedful.studies.knowledge.corpus import Asked
 from heedful.studies.knowledge.training import END, MASK, Material, known_id
 from heedful.tokenization import Tokenizer
 
-SIGNALS = ("probability", "margin", "entropy", "samples", "rephrasing", "attention")
+SIGNALS = (
+    "probability", "margin", "entropy", "samples", "spread", "rephrasing", "sensitivity",
+    "familiarity", "attention",
+)  # fmt: skip
 ROWS_AT_ONCE = 256
+TINY = 1e-300
+"""The smallest probability of which a logarithm is taken."""
+MISSPELLINGS = 4
+"""Other spellings of a name, two neighbouring letters exchanged in each."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -127,7 +142,10 @@ class Answerer:
                 for answers, reply in zip(drawn, replies, strict=True)
             ]
         )
+        values["spread"] = np.array([-spread(answers) for answers in drawn])
         values["rephrasing"] = self._rephrased(asked, replies)
+        values["sensitivity"] = self._sensitivity(asked, replies, logits)
+        values["familiarity"] = self._familiarity([one.name for one in asked])
         values["attention"] = self._attention_to_names(asked)
         return Signals(values=values, logits=logits)
 
@@ -159,6 +177,51 @@ class Answerer:
             again = self.replies([phrasing.format(n=one.name) for one in asked])
             agreed += [new.text == reply.text for new, reply in zip(again, replies, strict=True)]
         return agreed / len(others)
+
+    def _sensitivity(
+        self,
+        asked: Sequence[Asked],
+        replies: Sequence[Reply],
+        logits: Sequence[Float[np.ndarray, "tokens vocabulary"]],
+    ) -> Float64[np.ndarray, " questions"]:
+        fallen: Float64[np.ndarray, " questions"] = np.log(
+            np.maximum(sequence_probability(logits, replies), TINY)
+        )
+        others = [misspelled(one.name) for one in asked]
+        for number in range(MISSPELLINGS):
+            questions = [
+                one.question.replace(one.name, names[number])
+                for one, names in zip(asked, others, strict=True)
+            ]
+            again = sequence_probability(self.read_again(questions, replies), replies)
+            fallen -= np.log(np.maximum(again, TINY)) / MISSPELLINGS
+        return fallen
+
+    @torch.no_grad()
+    def _familiarity(self, names: Sequence[str]) -> Float64[np.ndarray, " names"]:
+        expected: list[float] = []
+        rows = self.tokenizer.encode_batch(list(names))
+        for first in range(0, len(rows), ROWS_AT_ONCE):
+            part = rows[first : first + ROWS_AT_ONCE]
+            streams = self.decoder.hidden(_padded(part))
+            for stream, row in zip(streams, part, strict=True):
+                logs = self.decoder.logits(stream[: len(row) - 1]).log_softmax(-1)
+                expected.append(float(logs.gather(1, torch.tensor(row[1:])[:, None]).sum()))
+        return np.array(expected)
+
+    @torch.no_grad()
+    def states(self, asked: Sequence[Asked]) -> Float64[np.ndarray, "questions features"]:
+        """Return the streams after every layer, at the last token of the name and of the prompt."""
+        found: list[np.ndarray] = []
+        prompts = self.prompts([one.question for one in asked])
+        for first in range(0, len(prompts), ROWS_AT_ONCE // 4):
+            part = prompts[first : first + ROWS_AT_ONCE // 4]
+            layers = self.decoder.trace(_padded(part)).layers
+            for place, row in enumerate(part):
+                ends = (self._name_place(asked[first + place], len(row))[1] - 1, len(row) - 1)
+                read = [layer.after[place, end].double() for end in ends for layer in layers]
+                found.append(torch.cat(read).numpy())
+        return np.stack(found)
 
     @torch.no_grad()
     def _attention_to_names(self, asked: Sequence[Asked]) -> Float64[np.ndarray, " questions"]:
@@ -200,6 +263,35 @@ class Answerer:
         text = self.tokenizer.decode([token for token in tokens if token != self.end])
         finished = bool(tokens) and tokens[-1] == self.end
         return Reply(text=text.strip(), tokens=tuple(tokens), finished=finished)
+
+
+def misspelled(name: str) -> list[str]:
+    """Return other spellings of a name: two neighbouring letters of a word exchanged in each.
+
+    >>> misspelled("Al")
+    ['lA', 'lA', 'lA', 'lA']
+    """
+    inside = [
+        place
+        for place, (one, other) in enumerate(pairwise(name))
+        if one != other and " " not in one + other
+    ]
+    if not inside:
+        return [name] * MISSPELLINGS
+    # The name decides, so that an answer has the same signals in any company.
+    draw = np.random.default_rng(zlib.crc32(name.encode()))
+    chosen = draw.choice(inside, size=MISSPELLINGS, replace=len(inside) < MISSPELLINGS)
+    return [name[:at] + name[at + 1] + name[at] + name[at + 2 :] for at in chosen.tolist()]
+
+
+def spread(answers: Sequence[str]) -> float:
+    """Return the entropy of some answers, in nats: 0 where all are the same.
+
+    >>> round(spread(["Rome", "Rome", "Oslo", "Oslo"]) / math.log(2), 6)
+    1.0
+    """
+    shares = [count / len(answers) for count in Counter(answers).values()]
+    return -sum(share * math.log(share) for share in shares)
 
 
 def correct(asked: Sequence[Asked], replies: Sequence[Reply]) -> Bool[np.ndarray, " questions"]:

@@ -376,18 +376,25 @@ def _needed(
 ) -> int | None:
     """Return how many questions would do, if coverage and error stayed what they are."""
     everything = len(choosing[1]) + len(testing[1])
+    tested = len(testing[1]) / everything if len(testing[1]) else 0.5
     counts = [_counted(some, np.array([threshold])) for some in (choosing, testing)]
-    answered, wrong = (
-        sum(int(count[0]) for count in column) for column in zip(*counts, strict=True)
-    )
+    (chosen, mistaken), (answered, wrong) = ((int(a[0]), int(w[0])) for a, w in counts)
+    needed = _enough((chosen + answered, mistaken + wrong), everything, error, level)
+    if needed is not None and needed / tested <= everything:
+        # The half that chose looks better than the half that tests, which has just refused.
+        needed = _enough((answered, wrong), len(testing[1]), error, level)
+    return None if needed is None else max(math.ceil(needed / tested), everything + 1)
+
+
+def _enough(counts: tuple[int, int], asked: int, error: float, level: float) -> float | None:
+    """Return how many testing questions pass the test with these shares; None if none do."""
+    answered, wrong = counts
     observed = wrong / answered if answered else 0.0
     if observed >= error:
         return None
-    coverage = answered / everything if answered else 1.0
-    tested = len(testing[1]) / everything if len(testing[1]) else 0.5
     count = math.ceil(math.log(level) / math.log1p(-error))  # with no wrong answer at all
     while binom.cdf(math.ceil(observed * count), count, error) > level:
         count += max(1, count // 50)
         if count > MOST_QUESTIONS:
             return None
-    return math.ceil(count / (coverage * tested))
+    return count * asked / answered if answered else float(count)

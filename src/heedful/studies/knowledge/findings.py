@@ -28,6 +28,8 @@ WITHOUT, WITH = "no pretraining", "pretraining"
 """The two arms that differ in pretraining alone: both have learned positions."""
 RECORD = "knowledge.json"
 """The file of the record, in the folder of a study."""
+CAPACITY_RECORD = "capacity.json"
+"""The same of a study of capacity."""
 ASK = "ask.json"
 """The file that makes a run ready for `heed ask`."""
 
@@ -230,6 +232,20 @@ class Promise(Record):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class PromiseTested(Record):
+    """A promise, made or refused, and what came of it on the test."""
+
+    score: str
+    """What the thresholds are about: `probability`, scaled, or `all, combined`."""
+    promise: Promise
+    """Made by held-out questions, thresholds tested in a fixed order."""
+    answered: int
+    """Test questions answered at its threshold; 0 where it is refused."""
+    wrong: int
+    """Wrong answers among these."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Neighbour(Record):
     """A seen name, and how near it is to another."""
 
@@ -388,12 +404,16 @@ class KnowledgeStudy(Study):
     """What the threshold does with each label."""
     auroc: tuple[SignalSeparation, ...]
     """How far each signal separates retrieved from made up."""
+    auroc_by_names: dict[str, tuple[SignalSeparation, ...]]
+    """The same for names that hint at a place and for those that do not, where that is known."""
     ece: float
     """Expected calibration error of the test answers, after temperature scaling."""
     calibration: tuple[Calibration, ...]
     """Before and after temperature scaling, on the test questions."""
     risk_coverage: RiskCoverage
     """What abstaining buys."""
+    promises: tuple[PromiseTested, ...]
+    """What can be promised at several error rates, and what was observed."""
     names: NameStudy | None
     """Names never seen."""
     storage: tuple[StoragePoint, ...]
@@ -574,6 +594,119 @@ def _accuracy(arm: Arm) -> Estimate:
 
 def _side(arm: Arm) -> Side:
     return Side(name=arm.arm, value=arm.accuracy, settings=arm.settings, work=arm.work or None)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CapacityPoint(Record):
+    """What decoders of one size stored after so many readings; bits are those of a parameter."""
+
+    parameters: int
+    """Trained numbers, embeddings included."""
+    width: int
+    """Of the residual stream."""
+    people: int
+    """People to be learned."""
+    exposures: int
+    """How often each of them was read."""
+    varied: bool
+    """Whether every reading has the attributes in another order."""
+    stored: float
+    """Bits stored, by the loss on the text."""
+    low: float
+    """Lower end of its interval: over seeds, or over people where there is one seed."""
+    high: float
+    """Upper end."""
+    asked: float
+    """Bits of values that are at hand when one asks right after the name."""
+    asked_low: float
+    """Lower end of its interval."""
+    asked_high: float
+    """Upper end."""
+    seeds: tuple[float, ...]
+    """What each decoder stored."""
+    work: float
+    """Operations of training, all seeds."""
+    processor_minutes: float
+    """Of training, all seeds."""
+
+    @property
+    def estimate(self) -> Estimate:
+        """What is stored, with its interval."""
+        return Estimate(value=self.stored, low=self.low, high=self.high, count=len(self.seeds))
+
+
+TWO_BITS = 2.0
+"""What arXiv:2404.05405 finds after a thousand exposures, whatever the size."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CapacityStudy(Study):
+    """Bits stored in a parameter, against exposures and size, with one text and with many."""
+
+    points: tuple[CapacityPoint, ...]
+    """One text first; then by size and exposures."""
+    left_out: tuple[str, ...]
+    """Exposures that would have taken more work than was allowed, by size."""
+    work: float
+    """Operations of all trainings."""
+    processor_minutes: float
+    """Of all trainings."""
+    name_bits: float
+    """Needed to write down a name."""
+    value_bits: float
+    """Needed for the values of a person."""
+    quick: bool
+    """Whether this was only a trial of the machinery."""
+
+    @property
+    def conclusions(self) -> tuple[Conclusion, ...]:
+        """Whether two bits are reached, and what varied text is worth."""
+        same = [one for one in self.points if not one.varied]
+        found = []
+        if same:
+            found.append(self._most(max(same, key=lambda one: one.stored)))
+        pairs = [
+            (one, other)
+            for one in self.points
+            for other in same
+            if one.varied and (one.width, one.exposures) == (other.width, other.exposures)
+        ]
+        if pairs:
+            found.append(self._varied(*max(pairs, key=lambda pair: pair[0].exposures)))
+        return tuple(found)
+
+    def _most(self, best: CapacityPoint) -> Conclusion:
+        reached = "reached" if best.low >= TWO_BITS else "not reached"
+        return Measurement(
+            about="whether decoders this small store two bits in a parameter",
+            said=f"Two bits in a parameter are {reached}: the most is {{value}}, by "
+            f"{best.parameters:,} parameters after {best.exposures:,} readings of "
+            f"{best.people:,} people",
+            estimate=best.estimate,
+            basis=Basis(cases=best.people, of="people", seeds=len(best.seeds)),
+            show=lambda value: f"{value:.2f}",
+        ).conclude()
+
+    def _varied(self, varied: CapacityPoint, same: CapacityPoint) -> Conclusion:
+        def asked(one: CapacityPoint) -> Estimate:
+            return Estimate(
+                value=one.asked, low=one.asked_low, high=one.asked_high, count=len(one.seeds)
+            )
+
+        return Contrast(
+            about="what varied text is worth",
+            one=Side(name="varied", value=varied.asked, settings={"text": "varied"}),
+            other=Side(name="same", value=same.asked, settings={"text": "the same"}),
+            differ="text",
+            difference=difference_of(asked(varied), asked(same)),
+            basis=Basis(cases=same.people, of="people", seeds=len(same.seeds)),
+            higher=f"Asked right after the name, {same.parameters:,} parameters give out more bits "
+            f"if each of {same.exposures:,} readings had another order (stored in the text: "
+            f"{varied.stored:.2f} against {same.stored:.2f})",
+            lower="Asked right after the name, fewer bits are given out after varied text",
+            same="Asked right after the name, varied and equal text cannot be told apart",
+            show=lambda value: f"{value:.2f}",
+        ).conclude()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

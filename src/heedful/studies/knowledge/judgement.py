@@ -14,11 +14,12 @@ biographies; elsewhere it is what a guesser that knows only the letters of the n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float64
+from scipy.special import expit
 
 from heedful.data.synthetic.biographies import QUESTION
 from heedful.studies.knowledge.answers import (
@@ -30,9 +31,12 @@ from heedful.studies.knowledge.answers import (
 )
 from heedful.studies.knowledge.confidence import (
     CHOOSING,
+    NEVER,
+    PROMISING,
     Combination,
     best_temperature,
     calibration,
+    promise,
     risk_coverage,
     separations,
 )
@@ -43,6 +47,7 @@ from heedful.studies.knowledge.findings import (
     Confusion,
     LabelCount,
     NameStudy,
+    PromiseTested,
     RiskCoverage,
     SignalSeparation,
     UnseenName,
@@ -50,6 +55,7 @@ from heedful.studies.knowledge.findings import (
 from heedful.studies.knowledge.names import (
     NameGuesser,
     Neighbours,
+    edit_distances,
     following,
     follows,
     group_effect,
@@ -61,11 +67,19 @@ EITHER = "retrieved or guessed"
 GUESSED = "guessed from the name"
 MADE_UP = "made up"
 LABELS = (RETRIEVED, EITHER, GUESSED, MADE_UP)
-SAMPLES = 8
+SAMPLES = 16
 """Answers drawn for each question."""
 EXAMPLES = 12
 """Unseen names that are shown."""
 COMBINED = "all, combined"
+PROMISED_ERRORS = (0.1, 0.2, 0.3, 0.5)
+"""Shares of wrong answers for which a promise is tried."""
+PROBE = "probe of hidden states"
+IN_TEXT = "nearest name in the text"
+"""Two more, outside of the combination: a ridge regression on the hidden states, fitted on held-out
+answers, and minus the edits to the nearest name, for which the text must be at hand."""
+RIDGE_OF_PROBE = 1.0
+"""There are more hidden states than held-out answers."""
 
 
 def label_of(*, seen: bool, right: bool, said: str, pointed: str | None) -> str:
@@ -128,9 +142,12 @@ class Judgement:
 
     answers: tuple[AnswerRecord, ...]
     auroc: tuple[SignalSeparation, ...]
+    auroc_by_names: dict[str, tuple[SignalSeparation, ...]]
+    """The same where names hint at a place, and where they do not; empty where nobody knows."""
     before: Calibration
     after: Calibration
     risk_coverage: RiskCoverage
+    promises: tuple[PromiseTested, ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -176,9 +193,11 @@ def judge(
     guesser = None if corpus.known_truth else NameGuesser(corpus.train)
     answers = _records(test, temperature, guesser)
     others = _records(held_out, temperature, guesser)
+    columns = _columns(answers) | _learned_columns(answerer, corpus, others, answers)
     return Judgement(
         answers=answers,
-        auroc=_separated(others, answers, seed),
+        auroc=separations(columns, *retrieved_or_made_up(answers), seed=seed),
+        auroc_by_names=_by_names(columns, corpus, answers, seed),
         before=calibration(test.confidence(1.0), test.right, 1.0),
         after=calibration(test.confidence(temperature), test.right, temperature),
         risk_coverage=risk_coverage(
@@ -187,7 +206,37 @@ def judge(
             wanted_error,
             _invented_confidence(answerer, corpus, temperature, studied=studied, seed=seed),
         ),
+        promises=_promises(held_out, test, temperature),
     )
+
+
+def _promises(held_out: _Heard, test: _Heard, temperature: float) -> tuple[PromiseTested, ...]:
+    """Promise by each score at each error rate, and count what comes of it on the test.
+
+    One half of the held-out answers fits scores and fixes the order of thresholds, the other tests.
+    """
+    right = held_out.right
+    scores = {"probability": (held_out.confidence(temperature), test.confidence(temperature))}
+    values, chosen = held_out.signals.values, np.zeros(len(right), dtype=bool)
+    chosen[CHOOSING] = True
+    if (right & chosen).any() and (~right & chosen).any():
+        joined = Combination(values, right & chosen, ~right & chosen)
+        scores[COMBINED] = (expit(joined.scores(values)), expit(joined.scores(test.signals.values)))
+    found = []
+    for name, (before, now) in scores.items():
+        choosing, testing = ((before[half], right[half]) for half in (CHOOSING, PROMISING))
+        for error in PROMISED_ERRORS:
+            made = promise(choosing, testing, error)
+            answered = now >= (NEVER if made.threshold is None else made.threshold)
+            found.append(
+                PromiseTested(
+                    score=name,
+                    promise=made,
+                    answered=int(answered.sum()),
+                    wrong=int((answered & ~test.right).sum()),
+                )
+            )
+    return tuple(found)
 
 
 def study_names(
@@ -286,15 +335,63 @@ def _records(
     return tuple(records)
 
 
-def _separated(
-    held_out: Sequence[AnswerRecord], test: Sequence[AnswerRecord], seed: int
-) -> tuple[SignalSeparation, ...]:
-    """Return the AUROC of each signal, and of all joined by what held-out answers teach."""
-    columns, others = _columns(test), _columns(held_out)
-    kinds = retrieved_or_made_up(held_out)
-    if kinds[0].any() and kinds[1].any():
-        columns[COMBINED] = Combination(others, *kinds).scores(columns)
-    return separations(columns, *retrieved_or_made_up(test), seed=seed)
+def _learned_columns(
+    answerer: Answerer,
+    corpus: KnowledgeCorpus,
+    held_out: Sequence[AnswerRecord],
+    test: Sequence[AnswerRecord],
+) -> dict[str, Float64[np.ndarray, " answers"]]:
+    """Return what held-out answers teach, or the text tells, about the test answers."""
+    known = list(corpus.known_people)
+    columns = {IN_TEXT: np.array([-float(edit_distances(one.name, known).min()) for one in test])}
+    retrieved, made_up = retrieved_or_made_up(held_out)
+    if retrieved.any() and made_up.any():
+        columns[PROBE] = probe(
+            answerer.states(corpus.held_out), retrieved, made_up, answerer.states(corpus.test)
+        )
+        joined = Combination(_columns(held_out), retrieved, made_up)
+        columns[COMBINED] = joined.scores(_columns(test))
+    return columns
+
+
+def probe(
+    states: Float64[np.ndarray, "answers features"],
+    positive: Bool[np.ndarray, " answers"],
+    negative: Bool[np.ndarray, " answers"],
+    others: Float64[np.ndarray, "others features"],
+) -> Float64[np.ndarray, " others"]:
+    """Return the scores of other states by a ridge regression: 1 for positives, −1 for negatives.
+
+    Both kinds weigh the same, however many there are.
+    """
+    used = positive | negative
+    mean, scale = states[used].mean(axis=0), states[used].std(axis=0) + 1e-6
+    features, target = (states[used] - mean) / scale, np.where(positive[used], 1.0, -1.0)
+    weights = np.where(positive[used], 0.5 / positive.sum(), 0.5 / negative.sum())
+    weighed = features * weights[:, None]
+    matrix = weighed.T @ features + RIDGE_OF_PROBE * np.eye(features.shape[1])
+    scores: Float64[np.ndarray, " others"] = (
+        (others - mean) / scale @ np.linalg.solve(matrix, weighed.T @ target)
+    )
+    return scores
+
+
+def _by_names(
+    columns: Mapping[str, Float64[np.ndarray, " answers"]],
+    corpus: KnowledgeCorpus,
+    test: Sequence[AnswerRecord],
+    seed: int,
+) -> dict[str, tuple[SignalSeparation, ...]]:
+    if not corpus.known_truth:
+        return {}
+    retrieved, made_up = retrieved_or_made_up(test)
+    hints = np.array([bool(one.hint) for one in corpus.test])
+    groups = {"names that hint at a place": hints, "names that do not": ~hints}
+    found = {
+        name: separations(columns, retrieved & group, made_up & group, seed=seed)
+        for name, group in groups.items()
+    }
+    return {name: measured for name, measured in found.items() if measured}
 
 
 def _columns(answers: Sequence[AnswerRecord]) -> dict[str, Float64[np.ndarray, " answers"]]:
