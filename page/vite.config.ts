@@ -2,7 +2,7 @@ import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig, type Plugin } from 'vite'
 
 /** KaTeX names three formats of each font; every browser of today reads woff2. */
-function onlyWoff2(): Plugin {
+export function onlyWoff2(): Plugin {
   return {
     name: 'only-woff2',
     enforce: 'pre',

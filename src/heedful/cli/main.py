@@ -53,6 +53,7 @@ class Subcommand(NamedTuple):
 VERBS = (
     Subcommand("lab", "lab:lab", "Run every part of the laboratory and write the report."),
     Subcommand("serve", "serve:serve", "Open the page in your browser."),
+    Subcommand("site", "serve:site", "Write the page as a folder for any host, without a server."),
     Subcommand("attend", "attend:attend_command", "Compute attention for one query or many."),
     Subcommand("design", "design:app", "Design a query, heads, or K, Q and V, with a certificate."),
     Subcommand("noise", "attend:noise", "What noisy keys do to one head or several."),

@@ -1,15 +1,21 @@
-"""`heed serve` and `heed doctor`: the page in your browser, and what is installed."""
+"""`heed serve`, `heed site` and `heed doctor`: the page here or anywhere, what is installed."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from heedful.cli.output import JsonFlag, show
+
+if TYPE_CHECKING:
+    from heedful.progress import Step
+    from heedful.web.site import Site
 
 
 def serve(
@@ -52,6 +58,65 @@ def serve(
     except KeyboardInterrupt:  # how a server is meant to end
         print("Heedful has ended.", file=sys.stderr)
     return 0
+
+
+def site(
+    folder: Annotated[Path, Parameter(help="Where to write it; one written before is replaced.")],
+    *,
+    translator: Annotated[
+        str | None,
+        Parameter(help="A run trained on pairs, or a translator. [default: fr-en of the package]"),
+    ] = None,
+    json: JsonFlag = False,
+) -> int:
+    """Write the page as a folder that any file server serves: no server of ours, no network.
+
+    Attention and Positions compute in the browser. The catalog comes with verdicts and
+    explanations, an assignment to read, and a translator that runs there with its alignment and
+    heads. Addresses are relative: it may lie in any folder of a host. The first time the catalog
+    is judged, which takes about a minute; verdicts of the same code are kept in the user's cache.
+
+    Examples:
+
+        heed site public
+        python -m http.server --directory public
+        heed site public --translator runs/phrasebook
+    """
+    from heedful.cli.translate import DEFAULT_BEAMS, DEFAULT_MODEL
+    from heedful.files import SHIPPED
+    from heedful.progress import meter
+    from heedful.web.site import write_site
+
+    shipped = translator in (None, DEFAULT_MODEL)
+    path = SHIPPED[DEFAULT_MODEL] if shipped else Path(str(translator))
+    with ExitStack() as stack:
+
+        def begin(what: str) -> Step:
+            stack.close()  # one meter at a time
+            return stack.enter_context(meter(what))
+
+        beams = DEFAULT_BEAMS if shipped else 1
+        made = write_site(folder, translator=path, beams=beams, meter=begin)
+    show(made, _site_blocks, json=json)
+    return 0
+
+
+def _site_blocks(record: Site) -> Iterator[Any]:
+    from heedful.views.blocks import Command, Text
+    from heedful.views.formatting import size
+
+    counts = ", ".join(f"{many} {word}" for word, many in record.claims.items())
+    yield Text(f"{record.folder}: {record.files} files, {size(record.bytes)}", tone="strong")
+    yield Text("attention, positions: computed in the browser", indent=2)
+    kept = " (verdicts of the same code, found before)" if record.kept_verdicts else ""
+    yield Text(f"claims: {counts}{kept}; an assignment to read", indent=2)
+    if record.translator is not None:
+        loads = size(record.translator_bytes)
+        yield Text(f"translator: {record.translator}, loads {loads} when first used", indent=2)
+    if record.without_translator is not None:
+        yield Text(f"translator: none. {record.without_translator}", indent=2)
+    yield Text("Copy the folder to any host, or look at it here:")
+    yield Command(f"python -m http.server --bind 127.0.0.1 --directory {record.folder}")
 
 
 def doctor(*, json: JsonFlag = False) -> int:

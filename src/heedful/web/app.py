@@ -26,6 +26,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Request
@@ -72,7 +73,7 @@ class BuiltPage:
         folder = folder or built_folder()
         index = folder / "index.html"
         if not index.is_file():
-            raise _missing(folder)
+            raise missing_page("heed serve", folder)
         files = sorted((folder / "assets").iterdir())
         return cls(
             index=Asset(index, "text/html; charset=utf-8"),
@@ -85,11 +86,12 @@ def built_folder() -> Path:
     return Path(str(resources.files("heedful.web").joinpath(FOLDER)))
 
 
-def _missing(folder: Path) -> MissingPartError:
+def missing_page(where: str, folder: Path) -> MissingPartError:
+    """Return the error of a command whose page was not built, with the reason."""
     reason = folder / REASON
     why = " ".join(reason.read_text("utf-8").split()) if reason.is_file() else ""
     return MissingPartError(
-        "heed serve",
+        where,
         f"the page was not built when Heedful was installed{f' ({why})' if why else ''}",
         expected="its build needs Node 20.19 or newer and access to npm packages",
         hint="run `make page` in the source tree, or install Heedful again",
@@ -187,9 +189,14 @@ def _page_routes(app: FastAPI, settings: PageSettings) -> None:
         return FileResponse(found.path, media_type=found.media_type, headers=headers)
 
     @app.post("/api/about")
-    async def about() -> Response:
-        keys = [entry.to_dict() for entry in STANDARD_KEYS.values()]
-        return answer({"version": __version__, "keys": keys, "encodings": ENCODINGS})
+    async def tell() -> Response:
+        return answer(about())
+
+
+def about() -> dict[str, Any]:
+    """Return what the page only shows: the version, the standard keys, the encodings."""
+    keys = [entry.to_dict() for entry in STANDARD_KEYS.values()]
+    return {"version": __version__, "keys": keys, "encodings": ENCODINGS}
 
 
 ADDRESS = "127.0.0.1"

@@ -84,6 +84,11 @@ def ready_text() -> str:
     return handout_text(text)
 
 
+def ready_assignment() -> Assignment:
+    """Return that assignment as it is read."""
+    return _assignment(ready_text())
+
+
 @lru_cache(maxsize=4)
 def _assignment(text: str) -> Assignment:
     return assignment_of(text)

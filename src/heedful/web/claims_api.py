@@ -316,8 +316,12 @@ def _sheets() -> tuple[Sheet, ...]:
 @lru_cache(maxsize=1)
 def catalog_json() -> str:
     """Return the catalog as the page is told of it; it never changes, so it is written once."""
-    sheets = _sheets()
-    content = {
+    return as_json(catalog_dict(_sheets()))
+
+
+def catalog_dict(sheets: Sequence[Sheet]) -> dict[str, Any]:
+    """Return sheets of the catalog as the page is told of them."""
+    return {
         "sheets": [
             {
                 "name": sheet.name,
@@ -333,4 +337,3 @@ def catalog_json() -> str:
         ],
         "disagreements": disagreements(sheets),
     }
-    return as_json(content)

@@ -1,12 +1,21 @@
 """A decoder as one ONNX file: token ids in, logits out, for any batch and any length.
 
 The graph is written operation by operation from the same parameters and position schemes that
-`heedful.model.decoder` uses. It has no cache: every call reads the whole row. An exporter that
-records a pass of torch would fix the length of the rotary table and of the mask to the recorded
-one.
+`heedful.model.decoder` uses. An exporter that records a pass of torch would fix the length of the
+rotary table and of the mask to the recorded one.
 
     tokens   int64  (batch, time)               time at most the context of the model
     logits   float  (batch, time, vocabulary)
+
+Every call reads the whole row. A graph with a cache, which `heed site` gives to the browser, also
+takes keys and values of earlier tokens, hands them on, and shows what every head reads:
+
+    past     float  (batch, layers · 2 · kv heads, past, width)       none read yet: past = 0
+    present  float  (batch, layers · 2 · kv heads, past + time, width)
+    weights  float  (batch, layers · heads, time, past + time)
+
+It holds matrices whose rows are 8-bit numbers times a scale as such: a quarter of the bytes, and
+the same product to the last bit.
 """
 
 from __future__ import annotations
@@ -37,13 +46,13 @@ TRIED = ((1, 1), (3, 7), (2, 33))
 """Batch and length of the random tokens on which both are compared."""
 
 
-def write_onnx(decoder: Decoder, path: Path) -> None:
+def write_onnx(decoder: Decoder, path: Path, *, cached: bool = False) -> None:
     """Write a decoder as an ONNX file, in float32, whole and checked for well-formedness."""
     try:
         import onnx
     except ModuleNotFoundError as error:
         raise MissingPartError.of("heed export --to onnx", str(error.name), "onnx") from None
-    model = _model(decoder)
+    model = _model(decoder, cached=cached)
     large = sum(len(tensor.raw_data) for tensor in model.graph.initializer) > LARGEST_FILE
     try:
         if large:
@@ -90,18 +99,37 @@ def difference(decoder: Decoder, path: Path) -> float | None:
 class _Graph:
     """Nodes and weights, in the order in which they are needed; a value is known by its name."""
 
-    def __init__(self) -> None:
-        from onnx import helper
+    def __init__(self, *, small: bool = False) -> None:
+        from onnx import TensorProto, helper
 
-        self._helper = helper
+        self._helper, self._float = helper, int(TensorProto.FLOAT)
+        self.small = small
         self.nodes: list[Any] = []
         self.weights: dict[str, Any] = {}
+        self._matrices: dict[str, str] = {}
 
     def weight(self, name: str, values: Tensor | np.ndarray) -> str:
         """Store float32 numbers under a name, once."""
         if isinstance(values, Tensor):
             values = values.detach().to("cpu", torch.float32).numpy()
         return self._store(name, np.asarray(values, np.float32))
+
+    def matrix(self, name: str, values: Tensor) -> str:
+        """Store a matrix; where it is 8-bit rows times a scale, as such."""
+        if name not in self._matrices:
+            rows = values.detach().to("cpu", torch.float32).numpy()
+            small = in_8_bits(rows) if self.small else None
+            if small is None:
+                self._matrices[name] = self._store(name, rows)
+            else:
+                numbers, scale = (
+                    self._store(f"{name}.{part}", one)
+                    for part, one in zip(("int8", "scale"), small, strict=True)
+                )
+                # Not DequantizeLinear: runtimes compute this product once, when they open the file.
+                wide = self.add("Cast", numbers, to=self._float)
+                self._matrices[name] = self.add("Mul", wide, scale)
+        return self._matrices[name]
 
     def numbers(self, *values: int) -> str:
         """Store whole numbers: a shape, axes or sizes."""
@@ -139,23 +167,47 @@ class _Graph:
 
     def linear(self, x: str, name: str, map_: Any) -> str:
         """Return x Wᵀ + b of a linear map, with or without LoRA."""
-        made = self.add("MatMul", x, self.weight(f"{name}.weight", map_.weight.mT))
+        matrix = self.matrix(f"{name}.weight", map_.weight)
+        made = self.add("MatMul", x, self.add("Transpose", matrix, perm=[1, 0]))
         if map_.bias is None:
             return str(made)
         return str(self.add("Add", made, self.weight(f"{name}.bias", map_.bias)))
 
 
-def _model(decoder: Decoder) -> Any:
+def in_8_bits(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return a matrix as 8-bit numbers and the scale of each row; None unless that is exact."""
+    scale = np.abs(rows).max(axis=1, keepdims=True) / np.float32(127)
+    # The largest number of a row was rounded once: its scale may be a neighbour of what it gives.
+    for near in (scale, np.nextafter(scale, np.float32(np.inf)), np.nextafter(scale, 0 * scale)):
+        numbers = np.rint(np.divide(rows, near, out=np.zeros_like(rows), where=near > 0))
+        exact = (numbers * near == rows).all(axis=1, keepdims=True)
+        scale = np.where(exact, near, scale)
+    numbers = np.rint(np.divide(rows, scale, out=np.zeros_like(rows), where=scale > 0))
+    if np.abs(numbers).max(initial=0) > 127 or not np.array_equal(numbers * scale, rows):
+        return None
+    return numbers.astype(np.int8), scale
+
+
+def _model(decoder: Decoder, *, cached: bool) -> Any:
     from onnx import TensorProto, helper
 
-    graph, config = _Graph(), decoder.config
-    tokens = helper.make_tensor_value_info("tokens", TensorProto.INT64, ["batch", "time"])
-    logits = helper.make_tensor_value_info(
-        "logits", TensorProto.FLOAT, ["batch", "time", config.vocabulary]
-    )
-    _write_decoder(graph, decoder)
+    graph, config = _Graph(small=cached), decoder.config
+
+    def shaped(name: str, *shape: str | int, kind: int = TensorProto.FLOAT) -> Any:
+        return helper.make_tensor_value_info(name, kind, shape)
+
+    inputs = [shaped("tokens", "batch", "time", kind=TensorProto.INT64)]
+    outputs = [shaped("logits", "batch", "time", config.vocabulary)]
+    if cached:
+        kept, heads = 2 * config.layers * config.kv_heads, config.layers * config.attention.heads
+        inputs += [shaped("past", "batch", kept, "past", config.head_width)]
+        outputs += [
+            shaped("present", "batch", kept, "past + time", config.head_width),
+            shaped("weights", "batch", heads, "time", "past + time"),
+        ]
+    _write_decoder(graph, decoder, _Cache(graph, config) if cached else None)
     made = helper.make_graph(
-        graph.nodes, "decoder", [tokens], [logits], initializer=list(graph.weights.values())
+        graph.nodes, "decoder", inputs, outputs, initializer=list(graph.weights.values())
     )
     return helper.make_model(
         made,
@@ -165,37 +217,77 @@ def _model(decoder: Decoder) -> Any:
     )
 
 
-def _write_decoder(graph: _Graph, decoder: Decoder) -> None:
+def _write_decoder(graph: _Graph, decoder: Decoder, cache: _Cache | None) -> None:
     config = decoder.config
-    time = graph.add("Gather", graph.add("Shape", "tokens"), graph.number(1, np.int64))
-    positions = graph.add("Range", graph.number(0, np.int64), time, graph.number(1, np.int64))
-    embedding = graph.weight("embedding", decoder.embedding.weight)
+    zero, one = (graph.number(value, np.int64) for value in (0, 1))
+    time = graph.add("Gather", graph.add("Shape", "tokens"), one)
+    start = zero if cache is None else cache.length
+    end = graph.add("Add", start, time)
+    positions = graph.add("Range", start, end, one)
+    embedding = graph.matrix("embedding", decoder.embedding.weight)
     stream = graph.add("Gather", embedding, "tokens")
     if config.embedding_scale != 1.0:
         stream = graph.add("Mul", stream, graph.number(config.embedding_scale))
     if decoder.position_table is not None:
         table = graph.weight("positions", decoder.position_table)
         stream = graph.add("Add", stream, graph.add("Gather", table, positions))
-    places = _Places(graph, config, positions)
+    places = _Places(graph, config, positions, graph.add("Range", zero, end, one), cache)
     for number, block in enumerate(decoder.blocks):
         assert isinstance(block, TransformerBlock)
         stream = _block(graph, f"blocks.{number}", block, stream, places)
     if decoder.norm is not None:
         stream = _norm(graph, "norm", decoder.norm, stream)
-    if decoder.head is None:
-        head = graph.add("Transpose", embedding, perm=[1, 0])
-    else:
-        head = graph.weight("head", decoder.head.weight.mT)
-    graph.add("MatMul", stream, head, called="logits")
+    head = embedding if decoder.head is None else graph.matrix("head", decoder.head.weight)
+    graph.add("MatMul", stream, graph.add("Transpose", head, perm=[1, 0]), called="logits")
+    if cache is not None:
+        cache.hand_on()
+
+
+class _Cache:
+    """Keys and values of earlier tokens, layer after layer, and what every head read."""
+
+    def __init__(self, graph: _Graph, config: DecoderConfig) -> None:
+        self.graph = graph
+        self.length = graph.add("Gather", graph.add("Shape", "past"), graph.number(2, np.int64))
+        parts = graph.split("past", (config.kv_heads,) * 2 * config.layers, axis=1)
+        self._past = iter(parts)
+        self._present: list[str] = []
+        self._weights: list[str] = []
+
+    def extended(self, new: str) -> str:
+        """Put new keys or values, (batch, kv heads, time, width), behind those of the past."""
+        whole = self.graph.add("Concat", next(self._past), new, axis=2)
+        self._present.append(whole)
+        return str(whole)
+
+    def show(self, weights: str, heads: int) -> None:
+        """Keep what the heads of a layer read."""
+        shape = self.graph.add("Shape", weights)
+        last = self.graph.add("Gather", shape, self.graph.numbers(3, 4))
+        first = self.graph.add("Gather", shape, self.graph.numbers(0))
+        wanted = self.graph.add("Concat", first, self.graph.numbers(heads), last, axis=0)
+        self._weights.append(self.graph.add("Reshape", weights, wanted))
+
+    def hand_on(self) -> None:
+        """Name what the next call needs, and what is shown."""
+        self.graph.add("Concat", *self._present, axis=1, called="present")
+        self.graph.add("Concat", *self._weights, axis=1, called="weights")
 
 
 class _Places:
     """What all layers share about positions: who is seen, the bias of distances, the rotation."""
 
-    def __init__(self, graph: _Graph, config: DecoderConfig, positions: str) -> None:
-        self.graph = graph
+    def __init__(
+        self,
+        graph: _Graph,
+        config: DecoderConfig,
+        positions: str,
+        keys: str,
+        cache: _Cache | None = None,
+    ) -> None:
+        self.graph, self.cache = graph, cache
         query = graph.add("Unsqueeze", positions, graph.numbers(1))
-        key = graph.add("Unsqueeze", positions, graph.numbers(0))
+        key = graph.add("Unsqueeze", keys, graph.numbers(0))
         distance = graph.add("Sub", query, key)
         self.hidden = graph.add("Less", distance, graph.number(0, np.int64))
         self.bias = self._bias(config, distance)
@@ -293,15 +385,20 @@ def _attention(graph: _Graph, name: str, module: SelfAttention, x: str, places: 
     # Heads as (kv head, query head of it): keys and values are read by their group unrepeated.
     queries = graph.add("Transpose", queries, perm=[0, 2, 1, 3])
     queries = graph.reshape(queries, 0, kv_heads, heads // kv_heads, -1, width)
-    keys = graph.add("Transpose", keys, perm=[0, 2, 3, 1])
-    values = graph.add("Transpose", values, perm=[0, 2, 1, 3])
+    keys, values = (graph.add("Transpose", one, perm=[0, 2, 1, 3]) for one in (keys, values))
+    if places.cache is not None:
+        keys, values = places.cache.extended(keys), places.cache.extended(values)
+    keys = graph.add("Transpose", keys, perm=[0, 1, 3, 2])
     keys, values = (graph.add("Unsqueeze", one, graph.numbers(2)) for one in (keys, values))
     queries = graph.add("Mul", queries, graph.number(1 / math.sqrt(width)))
     scores = graph.add("MatMul", queries, keys)
     if places.bias is not None:
         scores = graph.add("Add", scores, places.bias)
     scores = graph.add("Where", places.hidden, graph.number(-math.inf), scores)
-    read = graph.add("MatMul", graph.add("Softmax", scores, axis=-1), values)
+    weights = graph.add("Softmax", scores, axis=-1)
+    if places.cache is not None:
+        places.cache.show(weights, heads)
+    read = graph.add("MatMul", weights, values)
     read = graph.add("Transpose", graph.reshape(read, 0, heads, -1, width), perm=[0, 2, 1, 3])
     return graph.linear(graph.reshape(read, 0, 0, heads * width), f"{name}.output", module.output)
 
