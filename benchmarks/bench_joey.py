@@ -1,0 +1,281 @@
+"""How good is a translator after 10, 20 and 40 processor minutes, beside JoeyNMT?
+
+    pip install --no-deps --target FOLDER joeynmt==2.3.0 sentencepiece==0.2.0 \\
+        subword-nmt sacremoses datasets
+    OMP_NUM_THREADS=1 python benchmarks/bench_joey.py fra.txt.gz --joeynmt FOLDER
+    OMP_NUM_THREADS=1 python benchmarks/bench_joey.py fra.txt.gz --minutes 0.5 --most 50
+
+Both learn from the same part of Tatoeba, split by linked groups as benchmarks/recipes/
+translation_tatoeba.toml has it, with 8,000 ids of byte pairs (SentencePiece for JoeyNMT), and
+translate the same test sources with beam 5; BLEU is sacreBLEU's, with every reference.
+
+JoeyNMT has the settings that it documents for its small Transformer of IWSLT14, a corpus of as
+many pairs: 6 + 6 layers of width 256, Adam at 3e-4 with a plateau, 4,096 tokens a batch, dropout
+0.3. Its weights are kept whenever its processor time passes a budget; validations are not on that
+clock. Our recipe ends in a decay, so that it is trained once for each budget: its steps are the
+budget by the time of a step, measured on a few. Where JoeyNMT is not at hand, a line says so and
+ours goes on. Newer versions of sentencepiece lack a method that it calls.
+
+Prints one line for each side and budget, then JSON, and stores benchmarks/results/joey.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from score_translation import scored
+from surroundings import surroundings
+
+from heedful.data.corpus import Pairs
+from heedful.data.splits import References, references
+from heedful.studies.text_training import CorpusParts, TextData, prepare, read_parts
+from heedful.studies.translation import Translator
+from heedful.studies.translation.translator import format_of, keep_model
+from heedful.training import Hooks, train
+from heedful.training.config import merged, read_values
+from heedful.training.runs import trained_decoder
+
+HERE = Path(__file__).parent
+RECIPE, RESULTS = HERE / "recipes" / "translation_tatoeba.toml", HERE / "results" / "joey.json"
+MINUTES = (10.0, 20.0, 40.0)
+IDS, BEAM, TRIAL = 8_000, 5, 20
+LAYERS: dict[str, Any] = {
+    "type": "transformer",
+    "num_layers": 6,
+    "num_heads": 4,
+    "embeddings": {"embedding_dim": 256, "scale": True, "dropout": 0.0},
+    "hidden_size": 256,
+    "ff_size": 1024,
+    "dropout": 0.3,
+}
+LEARN = """
+import json, sys, time
+from pathlib import Path
+import sentencepiece
+from joeynmt import builders, training
+from joeynmt.config import load_config
+from joeynmt.helpers import make_model_dir
+
+folder, budgets = Path(sys.argv[1]), json.loads(sys.argv[2])
+sentencepiece.SentencePieceTrainer.train(
+    input=",".join(str(folder / f"train.{side}") for side in ("fr", "en")),
+    model_prefix=str(folder / "pieces"), vocab_size=int(sys.argv[3]), model_type="bpe",
+    character_coverage=1.0, unk_id=0, pad_id=1, bos_id=2, eos_id=3,
+    pad_piece="<pad>", minloglevel=2,
+)
+pieces = [line.split("\\t")[0] for line in open(folder / "pieces.vocab", encoding="utf-8")]
+(folder / "vocab.txt").write_text("\\n".join(pieces[4:]) + "\\n", encoding="utf-8")
+cfg = load_config(folder / "config.yaml")
+make_model_dir(Path(cfg["model_dir"]), overwrite=True)
+spent = {"validating": 0.0, "began": None}
+
+class Manager(training.TrainManager):
+    def _validate(self, data):
+        began = time.process_time()
+        super()._validate(data)
+        spent["validating"] += time.process_time() - began
+
+    def _train_step(self, batch):
+        now = time.process_time() - spent["validating"]
+        spent["began"] = now if spent["began"] is None else spent["began"]
+        if now - spent["began"] >= 60 * budgets[0]:
+            began = time.process_time()
+            self._save_checkpoint(False, float("nan"))
+            path = Path(self.model_dir) / f"{self.stats.steps}.ckpt"
+            path.rename(folder / f"at-{budgets[0]:g}.ckpt")
+            size = sum(value.numel() for value in self.model.parameters())
+            print(json.dumps({"minutes": budgets.pop(0), "steps": self.stats.steps,
+                "processor_minutes": (now - spent["began"]) / 60, "parameters": size}), flush=True)
+            spent["validating"] += time.process_time() - began
+            if not budgets:
+                raise KeyboardInterrupt
+        return super()._train_step(batch)
+
+class Plateau(builders.ReduceLROnPlateau):
+    def __init__(self, *given, verbose=False, **named):  # which torch no longer takes
+        super().__init__(*given, **named)
+
+builders.ReduceLROnPlateau = Plateau
+training.TrainManager = Manager
+training.train(0, None, cfg, skip_test=True)
+"""
+"""What runs beside JoeyNMT: pieces, then a training that leaves its weights on the way."""
+
+
+def joey_config(folder: Path) -> dict[str, Any]:
+    """Return the settings of JoeyNMT's small Transformer, for these files."""
+    side = {
+        "max_length": 100,
+        "lowercase": False,
+        "normalize": False,
+        "level": "bpe",
+        "tokenizer_type": "sentencepiece",
+        "tokenizer_cfg": {"model_file": str(folder / "pieces.model")},
+        "voc_file": str(folder / "vocab.txt"),
+    }
+    return {
+        "name": "tatoeba",
+        "model_dir": str(folder / "model"),
+        "use_cuda": False,
+        "fp16": False,
+        "random_seed": 42,
+        "num_workers": 0,
+        "data": {
+            "train": str(folder / "train"),
+            "dev": str(folder / "dev"),
+            "dataset_type": "plain",
+            "src": {"lang": "fr", **side},
+            "trg": {"lang": "en", **side},
+        },
+        "testing": {
+            "beam_size": BEAM,
+            "beam_alpha": 1.0,
+            "batch_size": 1024,
+            "batch_type": "token",
+            "max_output_length": 100,
+            "eval_metrics": ["bleu"],
+        },
+        "training": {
+            "optimizer": "adam",
+            "normalization": "tokens",
+            "adam_betas": [0.9, 0.999],
+            "scheduling": "plateau",
+            "patience": 5,
+            "decrease_factor": 0.7,
+            "loss": "crossentropy",
+            "learning_rate": 0.0003,
+            "learning_rate_min": 1e-8,
+            "label_smoothing": 0.1,
+            "batch_size": 4096,
+            "batch_type": "token",
+            "early_stopping_metric": "bleu",
+            "epochs": 100,
+            "validation_freq": 1000,
+            "logging_freq": 100,
+            "shuffle": True,
+            "print_valid_sents": [0],
+            "keep_best_ckpts": 1,
+        },
+        "model": {
+            "initializer": "xavier_uniform",
+            "embed_initializer": "xavier_uniform",
+            "bias_initializer": "zeros",
+            "init_gain": 1.0,
+            "embed_init_gain": 1.0,
+            "tied_embeddings": True,
+            "tied_softmax": True,
+            "encoder": LAYERS,
+            "decoder": LAYERS,
+        },
+    }
+
+
+def write_files(parts: CorpusParts, folder: Path) -> None:
+    """Write the split as JoeyNMT reads it."""
+    for name, pairs in (("train", parts.train), ("dev", parts.held_out)):
+        assert isinstance(pairs, Pairs)
+        for language, texts in zip(("fr", "en"), pairs.sides, strict=True):
+            lines = "".join(f"{' '.join(text.split())}\n" for text in texts)
+            (folder / f"{name}.{language}").write_text(lines, "utf-8")
+    # JSON is YAML.
+    (folder / "config.yaml").write_text(json.dumps(joey_config(folder)), "utf-8")
+
+
+def of_joey(
+    parts: CorpusParts, test: References, minutes: list[float], library: Path, folder: Path
+) -> list[dict[str, Any]]:
+    """Train JoeyNMT, and score its weights at each budget."""
+    write_files(parts, folder)
+    known = {**os.environ, "PYTHONPATH": str(library)}
+    words = [sys.executable, "-c", LEARN, str(folder), json.dumps(minutes), str(IDS)]
+    done = subprocess.run(words, env=known, capture_output=True, text=True, check=False)
+    kept = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"minutes"')]
+    if not kept:
+        print("JoeyNMT: not measured;", (done.stderr.strip().splitlines() or ["no output"])[-1])
+    rows = []
+    sources = "".join(f"{' '.join(source.split())}\n" for source in test.sources)
+    for row in kept:
+        config = joey_config(folder)
+        config["testing"]["load_model"] = str(folder / f"at-{row['minutes']:g}.ckpt")
+        (folder / "test.yaml").write_text(json.dumps(config), "utf-8")
+        made = subprocess.run(
+            [sys.executable, "-m", "joeynmt", "translate", str(folder / "test.yaml")],
+            env=known, input=sources, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        texts = made.stdout.splitlines()[-len(test.sources) :]
+        if made.returncode or len(texts) != len(test.sources):
+            print("JoeyNMT: no translations;", (made.stderr.strip().splitlines() or ["?"])[-1])
+            continue
+        rows.append({"side": "JoeyNMT 2.3.0", **row, **scored(texts, test.targets)})
+    return rows
+
+
+def of_ours(
+    values: dict[str, Any], test: References, minutes: float, folder: Path
+) -> dict[str, Any]:
+    """Train our recipe with as many steps as fit into a budget, and score it."""
+    trial = prepare(merged(values, {"steps": TRIAL, "evaluate_every": 10**6}))
+    steps: list[float] = []
+    hooks = Hooks(report=lambda _state: steps.append(time.process_time()))
+    train(trial.config, trial.batches, folder / "trial", data=trial.hashes, hooks=hooks)
+    each = (steps[-1] - steps[3]) / (len(steps) - 4)  # the first ones warm up
+    count = max(round(60 * minutes / each), 10)
+    made = prepare(merged(values, {"steps": count, "evaluate_every": 10**6, "save_every": 10**6}))
+    run = folder / "run"
+    result = train(made.config, made.batches, run, data=made.hashes)
+    keep_model(run, lambda: trained_decoder(run), made.tokenizer, format_of(made))
+    texts = Translator.open(run).texts(test.sources, beam=BEAM)
+    return {
+        "side": "heedful",
+        "minutes": minutes,
+        "steps": result.step,
+        "processor_minutes": result.processor_seconds / 60,
+        "parameters": result.parameters,
+        **scored(texts, test.targets),
+    }
+
+
+def main() -> None:
+    """Measure both sides, and store the figures of whole budgets."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("corpus", type=Path, help="fra.txt.gz of Tatoeba")
+    parser.add_argument("--joeynmt", type=Path, help="the folder that it was installed into")
+    parser.add_argument("--minutes", type=float, nargs="+", default=list(MINUTES))
+    parser.add_argument("--most", type=int, help="test sources, at most; nothing is stored then")
+    given = parser.parse_args()
+    values = merged(read_values(RECIPE), {"data": {"files": [str(given.corpus)]}})
+    parts = read_parts(TextData.of(values["data"]))
+    assert isinstance(parts.test, Pairs)
+    test = references(parts.test)
+    test = References(sources=test.sources[: given.most], targets=test.targets[: given.most])
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as place:
+        if given.joeynmt is None:
+            print("JoeyNMT: not at hand (--joeynmt FOLDER)")
+        else:
+            rows += of_joey(parts, test, sorted(given.minutes), given.joeynmt, Path(place))
+        for minutes in sorted(given.minutes):
+            folder = Path(place) / f"ours-{minutes:g}"
+            rows.append(of_ours(values, test, minutes, folder))
+    for row in rows:
+        print(
+            f"{row['side']:14} {row['minutes']:5g} min ({row['processor_minutes']:.1f} used), "
+            f"{row['steps']:6,} steps, {row['parameters']:,} parameters: BLEU {row['bleu']:.1f} "
+            f"({row['bleu_low']:.1f} to {row['bleu_high']:.1f}), chrF {row['chrf']:.1f}"
+        )
+    record = {"question": __doc__.splitlines()[0], **surroundings(), "rows": rows}
+    print(json.dumps(record, ensure_ascii=False))
+    if given.most is None and tuple(sorted(given.minutes)) == MINUTES:
+        RESULTS.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
