@@ -209,6 +209,8 @@ def test_every_control_of_the_view_is_used(
     shutil.copytree(runs, copied)
     (people,) = (file.parent for file in copied.glob("*/ask.json"))
     shutil.copytree(people, copied / "more-people")  # with two that can be asked there is a choice
+    settings = json.loads((people / "ask.json").read_text("utf-8")) | {"threshold": 0.0}
+    (copied / "more-people" / "ask.json").write_text(json.dumps(settings), "utf-8")
     shutil.copytree(copied / "pairs", copied / "half")
     (copied / "half" / "result.json").unlink()
     translator, asked = id_of(copied / "pairs" / "model"), id_of(copied / "more-people")
@@ -230,8 +232,12 @@ def test_every_control_of_the_view_is_used(
             assert page.evaluate(UNKNOWN, list(CONTROLS.values())) == []
             page.get_by_label("Who is asked").select_option(asked)
             page.get_by_label("Question").fill("Where was Nobody Atall born?")
-            expect(page.locator("[data-answer]")).to_have_text(re.compile(r"\w"))
+            expect(page.locator("[data-answer]")).to_have_text(re.compile(r"\S"))
             expect(page).to_have_url(re.compile(f"asker={asked}&question=Where"))
+            # It answers always; about somebody invented, that is no success.
+            expect(page.locator("[data-warning]")).to_contain_text("Nobody called Nobody Atall")
+            expect(page.locator(".bar.alone")).to_have_count(1)
+            expect(page.locator(".bar.enough")).to_have_count(0)
             assert set(CONTROLS) == set(page.evaluate("() => [...window.used]"))
             page.reload()  # the address knows everything that was chosen
             for label, value in (
