@@ -37,7 +37,8 @@ def repository_files() -> list[Path]:
     return sorted(
         path
         for path in found
-        if not {"__pycache__", "_build", "node_modules"} & set(path.parts)
+        # `built` is git-ignored: the page, made of packages that others wrote.
+        if not {"__pycache__", "_build", "node_modules", "built"} & set(path.parts)
         and path.suffix not in {".png", ".gz", ".npz", ".npy", ".woff2", ".safetensors"}
         and not path.name.startswith(".coverage")
     )
