@@ -189,8 +189,10 @@ def test_the_colours_are_those_of_the_notebook(notebook: Page, attributes, colou
         attributes,
     )
     notebook.wait_for_function(
-        "colours => document.body.firstChild.firstChild.style.colorScheme === colours", arg=colours
+        "colours => document.body.firstChild.firstChild.dataset.theme === colours", arg=colours
     )
+    paper = notebook.locator(".widget").evaluate("one => getComputedStyle(one).backgroundColor")
+    assert (paper == "rgb(255, 255, 255)") == (colours == "light")
 
 
 def test_without_anywidget_it_says_what_to_install() -> None:

@@ -18,7 +18,7 @@ const kinds: Record<string, Component<{ shared: Shared }>> = {
 }
 
 // What the page says of its root and its html element holds for the root of a widget.
-const sheet = styles.replaceAll(':root', ':host').replace(/(^|[}\s])html\s*\{/, '$1:host {') + ':host { display: block; background: none; }'
+const sheet = styles.replace(/:root(\[[^\]]*\])/g, ':host($1)').replaceAll(':root', ':host').replace(/(^|[}\s])html\s*\{/, '$1:host {') + ':host { display: block; background: none; }'
 
 /** Whether the notebook is dark, if it says so: JupyterLab and VS Code do, each in its way. */
 function darkNotebook(): boolean | null {
@@ -50,7 +50,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const unfollow = followTheme()
   const uncolour = $effect.root(() => {
     $effect(() => {
-      host.style.colorScheme = theme.dark ? 'dark' : 'light'
+      host.dataset.theme = theme.dark ? 'dark' : 'light'
     })
   })
   const shared = new Shared(model)
