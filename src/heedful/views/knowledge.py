@@ -231,9 +231,12 @@ def capacity_figure(record: CapacityStudy) -> Figure:
                 axes.plot(read, [one.asked for one in own], "s:", color=colour, markersize=3)
             axes.axhline(TWO_BITS, color=GREY, linewidth=1)
             axes.set_xscale("log")
-            axes.set(xlabel="readings of each person")
+            axes.set(xlabel="readings of each person (dotted: asked by name)")
             axes.set_title("attributes in any order" if varied else "always the same text")
-            axes.legend(fontsize=8, loc="upper left")
+            read = sorted({point.exposures for point in record.points})
+            axes.set_xticks(read, [f"{one:,}" for one in read])
+            axes.set_xticks([], minor=True)
+            axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0.0, 0.92))
         panels[0].set_ylabel("bits in a parameter")
         return figure
 

@@ -117,10 +117,7 @@ class Cell:
 
     @property
     def config(self) -> DecoderConfig:
-        """The decoder: two layers, as GPT-2 but for rotary positions, RMSNorm and normed queries.
-
-        Without normed queries and keys less than half as much was stored after 30 exposures.
-        """
+        """The decoder: two layers, as GPT-2 but for rotary positions, RMSNorm, normed queries."""
         return DecoderConfig(
             vocabulary=BEGIN + 1,
             context=LENGTH - 1,
