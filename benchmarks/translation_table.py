@@ -4,8 +4,9 @@
 
 MODEL is a run, an exported translator, or fr-en. The sets: the test part of Tatoeba as
 recipes/translator.toml divides it; of it the sentences more than one word away from every training
-sentence, and those of 15 words and more; Multi30k 2016, out of domain; and 100 everyday sentences
-of our own with two references (recipes/everyday_fr_en.tsv), of which none is in Tatoeba. With
+sentence, and those of 15 words and more; Multi30k 2016, out of domain; sentences of the LibreOffice
+help that the recipe does not take for training (--libreoffice); and 100 everyday sentences of our
+own with two references (recipes/everyday_fr_en.tsv), of which none is in Tatoeba. With
 --most, larger sets are sampled at even distances (of the first, before its parts are taken; long
 sentences are always all taken). The figures go under the name of the model into
 results/translator.json.
@@ -77,6 +78,24 @@ def tatoeba(file: Path, most: int | None) -> dict[str, References]:
     }
 
 
+def libreoffice(file: Path, tatoeba: Path, most: int | None) -> References:
+    """Return sentences of the help, on neither side in training."""
+    values = tomllib.loads(RECIPE.read_text("utf-8"))["data"]
+    taken = values["added"] if isinstance(values["added"], int) else values["added"][0]
+    values |= {"files": [str(tatoeba)], "added_files": [str(file)], "added": taken}
+    trained = {text for side in read_parts(TextData.of(values)).train.sides for text in side}
+    (found,) = read_corpora([file], ReadOptions())
+    assert isinstance(found, Pairs)
+    found = found.from_language("fr")
+    kept = [
+        place
+        for place, texts in enumerate(zip(*found.sides, strict=True))
+        if all(len(words(text)) > 3 and text[-1] in ".!?" for text in texts)
+        and trained.isdisjoint(texts)
+    ]
+    return sampled(references(found.take(kept)), most)
+
+
 def test_sets(given: argparse.Namespace) -> dict[str, References]:
     """Read every set that was asked for."""
     rows = [line.split("\t") for line in EVERYDAY.read_text("utf-8").splitlines()]
@@ -89,6 +108,8 @@ def test_sets(given: argparse.Namespace) -> dict[str, References]:
         (found,) = read_corpora(given.multi30k, ReadOptions(source="fr"))
         assert isinstance(found, Pairs)
         sets["Multi30k 2016, out of domain"] = sampled(references(found), given.most)
+    if given.libreoffice:
+        sets["LibreOffice help"] = libreoffice(given.libreoffice, given.tatoeba, given.most)
     return sets | (tatoeba(given.tatoeba, given.most) if given.tatoeba else {})
 
 
@@ -136,6 +157,7 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--tatoeba", type=Path)
     parser.add_argument("--multi30k", type=Path, nargs=2)
+    parser.add_argument("--libreoffice", type=Path, help="needs --tatoeba")
     parser.add_argument("--run", type=Path, help="its training, for what it cost")
     parser.add_argument("--most", type=int, help="sentences of a set")
     parser.add_argument("--beam", type=int, default=5)
