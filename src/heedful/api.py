@@ -102,7 +102,7 @@ def design(
 
 
 def noise(
-    heads: Sequence[Any] = ("0", "1"),
+    heads: Sequence[Any] | str = ("0", "1"),
     keys: Any = "orthonormal",
     *,
     n: int | None = None,
@@ -119,12 +119,14 @@ def noise(
     `noisy` gives the variance of each noisy key along itself; the keys are the means.
 
     >>> import heedful as h
-    >>> round(float(h.noise(["0+1"], n=10, d=16, noisy={0: 0.5}, draws=100).exact.std[0]), 4)
-    0.4886
+    >>> study = h.noise("0+1", n=10, d=16, noisy={0: 0.5}, draws=100)
+    >>> study.names, round(float(study.exact.std[0]), 4)
+    (('0+1',), 0.4886)
     """
     from heedful.attention import GaussianKeys, keys_from, study_noise
     from heedful.attention.keys import combined, named_keys
 
+    heads = [heads] if isinstance(heads, str) else heads
     means = keys_from(keys, n, d)
     gaussian = GaussianKeys.of(means, noisy=dict({0: 0.5} if noisy is None else noisy))
     queries = [
@@ -132,7 +134,8 @@ def noise(
     ]
     sums = [head for head in heads if isinstance(head, str)]
     target = named_keys(sums, len(means), "heads") if of is None else of
-    return study_noise(gaussian, queries, of=target, draws=draws, seed=seed)
+    names = [head if isinstance(head, str) else f"q{place}" for place, head in enumerate(heads)]
+    return study_noise(gaussian, queries, of=target, draws=draws, seed=seed, names=names)
 
 
 def load(path: Path | str) -> Pretrained:
