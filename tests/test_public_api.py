@@ -92,5 +92,5 @@ def test_a_model_is_trained_found_loaded_and_translates(tmp_path: Path) -> None:
 
 
 def test_an_unknown_study_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="translation, knowledge, heads or attention"):
+    with pytest.raises(InputError, match="translation, knowledge, capacity, heads or attention"):
         h.study("poetry", tmp_path)  # type: ignore[arg-type]
