@@ -80,6 +80,7 @@ def test_the_curve_grows_while_a_training_runs(
     finally:
         training.terminate()
         training.wait(timeout=60)
+        shutil.rmtree(folder, ignore_errors=True)  # other tests count the runs
 
 
 @pytest.mark.parametrize("size", [(1280, 900), PHONE])
