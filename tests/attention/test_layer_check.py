@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -321,3 +322,15 @@ def test_a_difference_that_nothing_explains_is_said_to_be_one() -> None:
 def test_what_cannot_be_tried_says_why(function, kind, words: str) -> None:
     with pytest.raises(InputError, match=words):
         check_layer(function, kind)
+
+
+def test_a_layer_that_leaves_torch_for_numpy_has_no_gradient_and_ends_in_no_error() -> None:
+    calls: list[int] = []
+
+    def unsteady(q: Any, k: Any, v: Any) -> Any:
+        calls.append(1)  # as one with dropout: NumPy's answer is not the same twice
+        scores = np.einsum("id,jd->ij", q, k) / np.sqrt(q.shape[-1])
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        return weights / weights.sum(-1, keepdims=True) @ np.asarray(v) + 1e-3 * (len(calls) > 1)
+
+    assert check_layer(unsteady, "attention").diagnosis

@@ -715,9 +715,14 @@ def _gradient(tried: _Tried) -> LayerProperty:
     given = [tried._given(one, place) for place, one in enumerate(inputs)]
     for place in arrays:
         given[place].requires_grad_()
-    result = tried.function(*given)
+    try:
+        result = tried.function(*given)
+    except Exception as error:  # such as NumPy, which takes no tensor that has a gradient
+        tried.say(_DETACHED)
+        reason = f"with gradients it ends in {type(error).__name__}"
+        return LayerProperty(name="gradient", holds=False, reason=reason)
     result = result[0] if isinstance(result, tuple) else result
-    if not result.requires_grad:
+    if not getattr(result, "requires_grad", False):
         tried.say(_DETACHED)
         return LayerProperty(name="gradient", holds=False, reason="the output has no gradient")
     for _ in range(tried.outer):
