@@ -103,16 +103,16 @@ def write_site(
     if not (built / "index.html").is_file():
         raise missing_page("heed site", built_folder())
     sheets = catalog() if sheets is None else sheets
-    judged, kept = _judged(sheets, meter)
     parent = folder.resolve().parent
     unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=parent))
     try:
         shutil.copytree(built, unfinished, dirs_exist_ok=True)
+        model = _write_translator(unfinished, translator, beams)  # first: a wrong path is told soon
+        judged, kept = _judged(sheets, meter)
         listed = catalog_dict(sheets)
         for sheet in listed["sheets"]:
             for claim in sheet["claims"]:
                 del claim["text"]  # only an editor needs it
-        model = _write_translator(unfinished, translator, beams)
         data = {
             "about": about(),
             "catalog": {**listed, "judged": judged["verdicts"]},
