@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import linprog
 from surroundings import surroundings
 
-from heedful.attention.design.vertices import Copyable, copyable
+from heedful.attention.hull import Copyable, copyable
 from heedful.attention.keys import gaussian, sphere
 
 RESULTS = Path(__file__).parent / "results" / "copyable.json"

@@ -30,11 +30,11 @@ import numpy as np
 import torch
 from surroundings import surroundings
 
-from heedful.attention.design.queries import design_copy
-from heedful.attention.design.vertices import copyable
+from heedful.attention.design import design_copy
+from heedful.attention.distribution import study_noise
+from heedful.attention.hull import copyable
 from heedful.attention.keys import sphere
-from heedful.attention.noise.distribution import study_noise
-from heedful.attention.noise.gaussian import GaussianKeys
+from heedful.attention.noise import GaussianKeys
 from heedful.claims.judge import judge_claim
 from heedful.claims.sheet import Claim
 from heedful.generation import FastStep, Stops, generate

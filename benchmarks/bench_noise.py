@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 from surroundings import surroundings
 
-from heedful.attention.noise.distribution import exact_moments, sampled_noise
-from heedful.attention.noise.gaussian import GaussianKeys
+from heedful.attention.distribution import exact_moments, sampled_noise
+from heedful.attention.noise import GaussianKeys
 
 N, D, DRAWS, BETA, VARIANCE = 64, 512, 10_000, 50.0, 0.5
 VANISHING = 1e-24

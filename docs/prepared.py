@@ -31,7 +31,7 @@ from typing import Any, NoReturn
 IMPORTED = (
     "heedful.cli.main",
     "heedful.claims.checker",
-    "heedful.attention.noise.distribution",
+    "heedful.attention.distribution",
     "heedful.views",
     "scipy.stats",
     "sympy",

@@ -20,7 +20,7 @@ import numpy as np
 
 from heedful.arrays import numpy64
 from heedful.attention import GaussianKeys, attend, copyable, keys_from, study_noise
-from heedful.attention.plane import plane_of
+from heedful.attention.keys import plane_of
 from heedful.claims import CheckReport, Verdict
 from heedful.claims.language.notation import tex
 from heedful.claims.language.parser import parse

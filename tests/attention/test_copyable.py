@@ -8,14 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from heedful.attention.design.hull import rounding_of, separate
-from heedful.attention.design.queries import design_copy
-from heedful.attention.design.vertices import (
+from heedful.attention.design import design_copy
+from heedful.attention.hull import (
     Points,
     certify,
     combined,
     copyable,
     leads_of,
+    rounding_of,
+    separate,
     smoothed_directions,
 )
 from heedful.attention.keys import gaussian, grid, orthonormal, simplex, sphere

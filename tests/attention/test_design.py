@@ -13,8 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from heedful.attention import attend
-from heedful.attention.design.least_norm import fix_ratios
-from heedful.attention.design.queries import (
+from heedful.attention.design import (
     Design,
     Face,
     Order,
@@ -22,6 +21,7 @@ from heedful.attention.design.queries import (
     design_copy,
     design_weights,
     face_of,
+    fix_ratios,
     least_query,
     scale_on_face,
 )

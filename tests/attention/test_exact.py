@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from heedful.attention.noise.exact import (
+from heedful.attention.distribution import (
     Rule,
     certified_rule,
     failure_probability,
@@ -19,7 +19,7 @@ from heedful.attention.noise.exact import (
     places,
     plan,
 )
-from heedful.attention.noise.gaussian import GaussianKeys, LogitModel, Readout, logit_model
+from heedful.attention.noise import GaussianKeys, LogitModel, Readout, logit_model
 
 slopes_tried = st.floats(0.01, 60.0)
 offsets = st.floats(-40.0, 40.0)

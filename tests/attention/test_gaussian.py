@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.attention.noise.gaussian import (
+from heedful.attention.noise import (
     GaussianKeys,
     LogitModel,
     Readout,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from heedful.attention.design.hull import rounding_of, separate
+from heedful.attention.hull import rounding_of, separate
 from heedful.attention.keys import gaussian, grid
 
 seeds = st.integers(0, 10_000)
@@ -132,7 +132,7 @@ def test_many_points_enter_only_when_they_are_needed() -> None:
 
 
 def test_the_linear_programmes_agree_with_the_quadratic_one() -> None:
-    from heedful.attention.design.hull import _Search
+    from heedful.attention.hull import _Search
 
     points = gaussian(40, 3, 5)
     for j in range(20):

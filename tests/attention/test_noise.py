@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from heedful.attention.noise.distribution import exact_moments, sampled_noise, study_noise
-from heedful.attention.noise.gaussian import GaussianKeys
+from heedful.attention.distribution import exact_moments, sampled_noise, study_noise
+from heedful.attention.noise import GaussianKeys
 from heedful.attention.operation import attend, softmax
 from heedful.errors import InputError
 

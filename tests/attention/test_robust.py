@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.attention.noise.distribution import study_noise
-from heedful.attention.noise.gaussian import GaussianKeys
-from heedful.attention.noise.robust import (
+from heedful.attention.distribution import study_noise
+from heedful.attention.noise import GaussianKeys
+from heedful.attention.operation import attend
+from heedful.attention.robust import (
     ONE_EACH,
     HeadsObjective,
     design_heads,
@@ -23,7 +24,6 @@ from heedful.attention.noise.robust import (
     span,
     unpack,
 )
-from heedful.attention.operation import attend
 from heedful.errors import InputError
 
 E = np.eye(6, 8)

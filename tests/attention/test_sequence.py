@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.attention.sequence.four_vectors import four_vector_problem, try_additions
-from heedful.attention.sequence.kqv import SequenceDesign, at_least, at_most, design_kqv, frame
+from heedful.attention.sequence import (
+    SequenceDesign,
+    at_least,
+    at_most,
+    design_kqv,
+    four_vector_problem,
+    frame,
+    try_additions,
+)
 from heedful.errors import InputError
 
 quick = settings(deadline=None, max_examples=25)

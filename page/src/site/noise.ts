@@ -98,7 +98,7 @@ export class OneNoisyKey {
   moments(): Moments {
     const H = this.heads
     const steepest = Math.max(...this.slopes.map(Math.abs))
-    // The step for which the rule errs by less than 1e-14: see `plan` in attention/noise/exact.py.
+    // The step for which the rule errs by less than 1e-14: see `plan` in attention/distribution.py.
     const widest = Math.min(steepest > 0 ? Math.PI / steepest : Infinity, 9)
     let step = 0
     for (let part = 0.02; part < 0.99; part += 0.02) {

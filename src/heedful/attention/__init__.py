@@ -4,14 +4,20 @@ It uses the base modules only and sees no file, flag or text; every room above m
 with `operation` (attention itself) and `keys`; then `design`, `noise`, `sequence`, `equivariance`.
 """
 
-from heedful.attention.design.queries import (
+from heedful.attention.design import (
     Certificate,
     Design,
     design_average,
     design_copy,
     design_weights,
 )
-from heedful.attention.design.vertices import Copyable, copyable
+from heedful.attention.distribution import (
+    ExactNoise,
+    NoiseStudy,
+    SampledNoise,
+    exact_moments,
+    study_noise,
+)
 from heedful.attention.equivariance import (
     Equivariance,
     conjugation_equivariance,
@@ -20,6 +26,7 @@ from heedful.attention.equivariance import (
     permutation_invariance,
     standard_layers,
 )
+from heedful.attention.hull import Copyable, copyable
 from heedful.attention.keys import (
     KEY_FAMILIES,
     STANDARD_KEYS,
@@ -34,23 +41,18 @@ from heedful.attention.keys import (
     standard_keys,
 )
 from heedful.attention.layer_check import LayerCheck, check_layer
-from heedful.attention.noise.distribution import (
-    ExactNoise,
-    NoiseStudy,
-    SampledNoise,
-    exact_moments,
-    study_noise,
-)
-from heedful.attention.noise.gaussian import GaussianKeys
-from heedful.attention.noise.robust import HeadsChoice, HeadsDesign, design_heads, error_curves
+from heedful.attention.noise import GaussianKeys
 from heedful.attention.operation import AttentionResult, Reading, attend, causal, softmax
-from heedful.attention.sequence.four_vectors import (
+from heedful.attention.robust import HeadsChoice, HeadsDesign, design_heads, error_curves
+from heedful.attention.sequence import (
     Addition,
     FourVectors,
+    SequenceCertificate,
+    SequenceDesign,
+    design_kqv,
     four_vector_problem,
     try_additions,
 )
-from heedful.attention.sequence.kqv import SequenceCertificate, SequenceDesign, design_kqv
 
 __all__ = [
     "KEY_FAMILIES",

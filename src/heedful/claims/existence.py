@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
-from heedful.attention.design.vertices import certify
+from heedful.attention.hull import certify
 from heedful.claims.balls import flatten
 from heedful.claims.compile import CompiledClaim
 from heedful.claims.evaluate.ball import BallEvaluator

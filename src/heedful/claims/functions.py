@@ -23,7 +23,7 @@ import numpy as np
 from flint import arb, arb_mat
 from scipy.special import expit, logsumexp, ndtr
 
-from heedful.attention.design.vertices import certify
+from heedful.attention.hull import certify
 from heedful.attention.operation import softmax as softmax_of
 from heedful.claims import balls
 from heedful.claims.balls import Ball, Enclosure, NotEnclosed, NoValue, each, flatten, inner, lift

@@ -20,8 +20,8 @@ from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, sh
 from heedful.errors import InputError
 
 if TYPE_CHECKING:
-    from heedful.attention.design.queries import Design
-    from heedful.attention.sequence.kqv import SequenceDesign
+    from heedful.attention.design import Design
+    from heedful.attention.sequence import SequenceDesign
 
 app = verb_group("design", "Design a query, heads, or K, Q and V, with a certificate.")
 

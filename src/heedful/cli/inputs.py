@@ -82,7 +82,7 @@ class NoiseFlags:
     def around(self, means: Any) -> Any:
         """Return the Gaussian keys with these means."""
         from heedful.arrays import indices
-        from heedful.attention.noise.gaussian import GaussianKeys
+        from heedful.attention.noise import GaussianKeys
 
         if self.covariances is not None:
             return GaussianKeys.of(means, covariances=self._covariances(means))

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from scipy.spatial import ConvexHull, QhullError
 
-from heedful.attention.design.queries import Certificate, Design
-from heedful.attention.design.vertices import Copyable
-from heedful.attention.noise.robust import HeadsChoice, HeadsDesign
+from heedful.attention.design import Certificate, Design
+from heedful.attention.hull import Copyable
 from heedful.attention.operation import AttentionResult, Reading
+from heedful.attention.robust import HeadsChoice, HeadsDesign
 from heedful.views.blocks import Block, Text, facts, table
 from heedful.views.drawing import (
     BLUE,

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from heedful.attention.noise.distribution import KeyCloud, NoiseStudy
+from heedful.attention.distribution import KeyCloud, NoiseStudy
 from heedful.views.blocks import Block, Text, table
 from heedful.views.drawing import (
     BLUE,

@@ -8,8 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from matplotlib.figure import Figure
 
-from heedful.attention.sequence.four_vectors import Addition
-from heedful.attention.sequence.kqv import SequenceDesign
+from heedful.attention.sequence import Addition, SequenceDesign
 from heedful.views.blocks import Block, Bullets, Span, Text, table
 from heedful.views.drawing import draw_matrix, house_style, new_figure
 from heedful.views.formatting import at_least, matrix, number, sentence, some, vector

@@ -26,8 +26,7 @@ from heedful.attention import (
     standard_keys,
     study_noise,
 )
-from heedful.attention.keys import circle
-from heedful.attention.plane import PlaneKind, plane_of
+from heedful.attention.keys import PlaneKind, circle, plane_of
 from heedful.errors import InputError
 from heedful.records import Record
 from heedful.web.answers import Desk, Question

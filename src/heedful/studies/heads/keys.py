@@ -26,7 +26,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.attention.design.vertices import certify
+from heedful.attention.hull import certify
 from heedful.model import Decoder, LayerTrace
 from heedful.records import Record
 from heedful.stats import Estimate

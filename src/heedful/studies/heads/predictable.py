@@ -44,8 +44,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from heedful.attention.design.hull import rounding_of, separate
-from heedful.attention.design.vertices import Points, copyable, leads_of
+from heedful.attention.hull import Points, copyable, leads_of, rounding_of, separate
 from heedful.model import Decoder
 from heedful.model.decoder import TransformerBlock
 from heedful.progress import Step

@@ -1,7 +1,7 @@
 """Heads that withstand noise: queries that minimise E‖c − target‖².
 
-Given Gaussian keys, a target and a budget (how many heads, how long a query may be), the search
-of `robust_search` finds queries, and every choice, found or hand-made, is then judged by the
+Given Gaussian keys, a target and a budget (how many heads, how long a query may be), a search
+finds queries, and every choice, found or hand-made, is then judged by the
 same evaluation: exactly where a quadrature can, by independent draws otherwise. It splits as
 
     E‖c − t‖² = ‖E c − t‖² + tr Cov c        (squared bias plus variance).
@@ -21,14 +21,13 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from heedful.arrays import Array, number_of, whole
-from heedful.attention.noise.exact import certified_rule, feature_moments, standard_grid
-from heedful.attention.noise.gaussian import (
+from heedful.attention.distribution import certified_rule, feature_moments, sample, standard_grid
+from heedful.attention.noise import (
     GaussianKeys,
     Readout,
     checked_queries,
     logit_model,
 )
-from heedful.attention.noise.sampling import sample
 from heedful.attention.operation import Scale, average_weights, scale_of, wanted_weights
 from heedful.errors import InputError
 from heedful.progress import Step
