@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_training import Numbers, small_config
+from torch import nn
 
 from heedful.errors import ConfigError, InputError
 from heedful.model import Decoder
 from heedful.training import Optimiser, Schedule, TrainingConfig, read_config, resume, train
 from heedful.training.config import config_of
 from heedful.training.metrics import Metrics, read_metrics
-from heedful.training.optim import Optimisers, rate_share
+from heedful.training.optim import Muon, Optimisers, orthogonalised, rate_share
 
 
 @given(
@@ -78,6 +79,39 @@ def test_muon_takes_the_matrices_of_the_blocks_and_decay_spares_the_gains() -> N
     for group in adamw.param_groups:
         matrices = {parameter.ndim >= 2 for parameter in group["params"]}
         assert matrices == {group["weight_decay"] > 0}
+
+
+@pytest.mark.parametrize("shape", [(24, 16), (16, 24), (16, 16)])
+def test_muon_in_bfloat16_is_that_of_torch_to_the_bit(shape: tuple[int, int]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(shape, generator=generator)
+    ours, theirs = nn.Parameter(start.clone()), nn.Parameter(start.clone())
+    setting = {"lr": 0.02, "momentum": 0.95, "weight_decay": 0.1}
+    steps = [
+        Muon([ours], **setting, precision=torch.bfloat16),
+        torch.optim.Muon([theirs], **setting, adjust_lr_fn="match_rms_adamw"),
+    ]
+    for _ in range(4):
+        gradient = torch.randn(shape, generator=generator)
+        for parameter, optimiser in zip((ours, theirs), steps, strict=True):
+            parameter.grad = gradient.clone()
+            optimiser.step()
+        assert torch.equal(ours, theirs)
+
+
+@given(rows=st.integers(1, 12), columns=st.integers(1, 12), seed=st.integers(0, 999))
+@settings(deadline=None)
+def test_orthogonalised_keeps_directions_and_brings_singular_values_near_one(
+    rows: int, columns: int, seed: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    matrix = torch.randn(rows, columns, generator=generator, dtype=torch.float64)
+    left, values, right = torch.linalg.svd(matrix, full_matrices=False)
+    inside = left.mT @ orthogonalised(matrix) @ right.mT
+    torch.testing.assert_close(inside, torch.diag(inside.diagonal()), atol=1e-9, rtol=0)
+    # Values above a hundredth of the norm are lifted within five rounds.
+    large = values > 0.01 * values.norm()
+    assert ((inside.diagonal()[large] > 0.6) & (inside.diagonal()[large] < 1.3)).all()
 
 
 def test_the_state_of_another_model_is_refused() -> None:

@@ -67,7 +67,8 @@ class Session:
         self.engine = self._engine()
         named = self.decoder.named_parameters()
         self.parameters = {name: value for name, value in named if value.requires_grad}
-        self.optimisers = Optimisers(self.parameters, config.optimiser)
+        rounded = torch.bfloat16 if choice.precision == "bfloat16" else torch.float32
+        self.optimisers = Optimisers(self.parameters, config.optimiser, rounded)
         self.average = None
         if config.average is not None:
             self.average = MovingAverage(self.parameters, config.average)
