@@ -2,7 +2,7 @@
 
     python benchmarks/bench_ask.py                        SmolLM2, after: heed model get smollm2
     python benchmarks/bench_ask.py --model my-model.gguf --store other.json
-    python benchmarks/bench_ask.py --ship                 the package then brings this calibration
+    python benchmarks/bench_ask.py --ship     the package then brings this calibration and its test
     python benchmarks/bench_ask.py --study study-knowledge   with what `heed study knowledge` found
 
 Asks the 600 questions of `studies/knowledge/questions.tsv` in five wordings each: half of them
@@ -27,11 +27,13 @@ from heedful.progress import meter
 from heedful.studies.knowledge import pretrained
 from heedful.studies.knowledge.findings import RECORD, ModelCalibration
 from heedful.studies.knowledge.questions import LEVELS
+from heedful.studies.knowledge.stored import STORED, written_measurement
 from heedful.views.knowledge import model_calibration_blocks
 from heedful.views.terminal import print_blocks
 
 RESULTS = Path(__file__).parent / "results"
 SHIPPED = Path(pretrained.__file__).parent / pretrained.SHIPPED_CALIBRATIONS
+MEASURED = SHIPPED.with_name(STORED)
 ERRORS = (0.1, 0.2, 0.3)
 
 
@@ -51,6 +53,7 @@ def main() -> None:
     if chosen.ship:
         shipped = json.loads(SHIPPED.read_text(encoding="utf-8"))
         write_json(SHIPPED, {**shipped, asker.digest: calibrated.model_dump(mode="json")})
+        write_json(MEASURED, measured(record, asker.checkpoint.path.stem, surroundings("torch")))
     print_blocks(model_calibration_blocks(record))
     stored = {
         "question": "What does a model that others have trained know, and can it be told?",
@@ -61,6 +64,19 @@ def main() -> None:
         "machine": surroundings("torch"),
     }
     write_json(chosen.store, stored)
+
+
+def measured(record: ModelCalibration, name: str, machine: dict[str, Any]) -> dict[str, Any]:
+    """Return what the report of every laboratory shows of this measurement."""
+    threads = machine["threads"]
+    return written_measurement(
+        record,
+        name=name,
+        command=f"heed ask {record.model} --calibrate",
+        date=machine["date"][:10],
+        machine=f"{machine['cpu']}, {machine['cores']} cores, threads: {threads}, "
+        f"Python {machine['python']}, torch {machine['torch']}",
+    )
 
 
 def embedded(folder: Path) -> dict[str, Any]:

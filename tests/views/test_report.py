@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from heedful.cli.main import main
 from heedful.data.synthetic.phrasebook import phrasebook
 from heedful.model.weights.published import cached_path
 from heedful.studies.conclusions import calculated
+from heedful.studies.knowledge.stored import stored_measurement
 from heedful.studies.lab import (
     SUMMARY,
     Laboratory,
@@ -198,3 +200,32 @@ def test_a_public_model_takes_part_only_where_it_is_named(
     assert (named.model, named.sizes) == ("smollm2", (500,))
     assert lab.command("translation").endswith("--model smollm2")
     assert lab.decisive(("model",)) == {"model": "smollm2"}
+
+
+def test_a_public_model_is_shown_as_a_stored_measurement_whatever_lies_in_a_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = []
+    for cache in ("empty", "full"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / cache))
+        if cache == "full":
+            cached_path("smollm2").parent.mkdir(parents=True)
+            cached_path("smollm2").write_bytes(b"no model")
+        output = tmp_path / f"lab-{cache}"
+        assert main(["lab", "--output", str(output), "--only", "pretrained"]) == 0
+        page = (output / "report.html").read_text("utf-8")
+        pages.append(page[page.index("<h2>A model that others") : page.index('<p class="time">')])
+    assert pages[0] == pages[1]
+    text = " ".join(re.sub("<[^>]+>", " ", pages[0]).split())
+    stored = stored_measurement()
+    assert "it was not made by this run" in text
+    assert stored.date in text
+    assert stored.command in text
+    for one in stored.calibration.levels:
+        assert f"{one.level} {one.questions} {one.right} (" in text
+    for one in stored.examples:
+        assert one.question in unescape(text)
+        assert one.answer in unescape(text)
+    assert "No promise that at most 20 % of the answers called known are wrong" in text
+    for part in ("(a)", "(b)", "(c)"):
+        assert part in text

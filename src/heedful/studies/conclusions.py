@@ -72,15 +72,19 @@ class Basis:
     """What they are: test sentences, questions."""
     seeds: int = 1
     """Trainings of each arm."""
+    one_model: bool = False
+    """Whether it is about one model that others trained, once."""
 
     def __str__(self) -> str:
         """Return it in words."""
         seeds = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
-        return f"{self.cases:,} {self.of}, {seeds}"
+        return f"{self.cases:,} {self.of}, {'one model' if self.one_model else seeds}"
 
     @property
     def limits(self) -> str:
         """What the interval does not cover."""
+        if self.one_model:
+            return f" The interval covers other {self.of}, not other models."
         if self.seeds > 1:
             return ""
         return (

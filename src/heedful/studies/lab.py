@@ -331,6 +331,14 @@ def _knowledge(lab: Laboratory, step: Step) -> Record:
     return study_knowledge(*plan, lab.work / "knowledge", step)
 
 
+def _pretrained(_lab: Laboratory, step: Step) -> Record:
+    from heedful.studies.knowledge.stored import stored_measurement
+
+    record = stored_measurement()
+    step(1, 1)
+    return record
+
+
 def _heads(lab: Laboratory, step: Step) -> Record:
     from heedful.studies.heads import lab_study
 
@@ -343,6 +351,7 @@ PARTS = (
     Part("positions", "looking at position embeddings", _positions, ("scale",)),
     Part("translation", "learning to translate", _translation, ("scale", "corpus", "model")),
     Part("knowledge", "teaching and asking", _knowledge, ("scale",)),
+    Part("pretrained", "showing what was measured of a public model", _pretrained),
     Part("heads", "watching the heads of a trained model", _heads, ("scale", "corpus")),
 )
 

@@ -28,6 +28,7 @@ from heedful.studies.knowledge.findings import (
     SignalSeparation,
     StoragePoint,
 )
+from heedful.studies.knowledge.questions import LEVELS
 from heedful.views.blocks import Block, Bullets, Command, Group, Section, Table, Text, group, table
 from heedful.views.drawing import (
     BLUE,
@@ -323,14 +324,16 @@ def model_replies_blocks(record: ModelReplies) -> Iterator[Block]:
             tone="soft",
         )
         return
-    yield Text(f"\n{_promised('known', record.known)}", tone="soft")
-    yield Text(_promised("known or unsure", record.unsure), tone="soft")
-    yield Text(_population(record.population), tone="soft")
+    yield Text(f"\n{promise_sentence('known', record.known)}", tone="soft")
+    yield Text(promise_sentence("known or unsure", record.unsure), tone="soft")
+    yield Text(population_sentence(record.population), tone="soft")
 
 
 def _model_said(reply: ModelReply) -> str:
     if reply.confidence is None:
-        return f"{reply.would_say}  (not calibrated)"
+        if reply.answer is None:
+            return f"I don't know.  (it only repeats the question: {reply.would_say!r})"
+        return f"{reply.answer}  ({reply.label})"
     sure = f"confidence {percent(reply.confidence)}"
     if reply.answer is None:
         return f"I don't know.  ({sure} for {reply.would_say!r})"
@@ -338,11 +341,10 @@ def _model_said(reply: ModelReply) -> str:
 
 
 def _other_answers(reply: ModelReply) -> str:
-    others = [one for one in dict.fromkeys(reply.wordings) if one and one != reply.would_say]
-    return f"; also said: {', '.join(others)}" if others else ""
+    return f"; also said: {', '.join(reply.others)}" if reply.others else ""
 
 
-def _promised(label: str, made: Promise) -> str:
+def promise_sentence(label: str, made: Promise) -> str:
     """Say what a promise says, or why there is none."""
     found = f"{made.wrong} of {made.answered} were wrong on {made.testing} questions that tested it"
     if made.threshold is not None:
@@ -361,8 +363,12 @@ def _promised(label: str, made: Promise) -> str:
     )
 
 
-def _population(shares: dict[str, float]) -> str:
-    parts = ", ".join(f"{percent(share)} {level}" for level, share in shares.items())
+def population_sentence(shares: dict[str, float]) -> str:
+    """Say which questions a promise is about."""
+    parts = ", ".join(
+        f"{percent(share)} about what {'is ' if level != LEVELS[0] else ''}{level}"
+        for level, share in shares.items()
+    )
     return (
         f"This holds for questions like those of the calibration, short questions about facts: "
         f"{parts}. Where the mixture is another, so is the error."
@@ -381,7 +387,7 @@ def model_calibration_blocks(record: ModelCalibration) -> Iterator[Block]:
             f"{one.unsure}", f"{one.unsure_wrong}",
         )  # fmt: skip
     yield grid
-    yield Text(_promised("known", record.known))
+    yield Text(promise_sentence("known", record.known))
     known = sum(one.known for one in record.levels)
     if known:
         wrong = sum(one.known_wrong for one in record.levels)
@@ -389,16 +395,16 @@ def model_calibration_blocks(record: ModelCalibration) -> Iterator[Block]:
             f"Observed on the test: {wrong} of {known} wrong, {percent(wrong / known)} "
             f"({_interval(record.known_low, record.known_high)})."
         )
-    yield Text(_promised("known or unsure", record.unsure))
-    yield Text(_population(record.population))
-    yield _told_apart(record)
+    yield Text(promise_sentence("known or unsure", record.unsure))
+    yield Text(population_sentence(record.population))
+    yield told_apart_table(record)
     drift = table("other mixtures of questions", "do not exist", "answered", "of these wrong")
     for mixture in record.drift:
         drift.row(percent(mixture.invented), percent(mixture.answered), percent(mixture.error))
     yield drift
 
 
-def _told_apart(record: ModelCalibration) -> Table:
+def told_apart_table(record: ModelCalibration) -> Table:
     """Return how well each signal tells answers apart."""
     grid = table("AUROC on the test questions", "signal", "right or wrong", "right or invented")
 

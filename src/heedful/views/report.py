@@ -26,6 +26,7 @@ SECTIONS = {
     "positions": ("order", "positions_section"),
     "translation": ("translation", "translation_section"),
     "knowledge": ("knowledge", "knowledge_section"),
+    "pretrained": ("pretrained", "pretrained_section"),
     "heads": ("heads", "heads_section"),
 }
 """The module and the function that draw the section of each part of the laboratory."""

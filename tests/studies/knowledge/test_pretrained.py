@@ -14,7 +14,13 @@ from model_of_bytes import model_of_bytes
 from heedful.errors import InputError
 from heedful.studies.knowledge import pretrained
 from heedful.studies.knowledge.asker import can_be_opened_as_model
-from heedful.studies.knowledge.findings import KNOWN, UNKNOWN, UNSURE, ModelCalibration
+from heedful.studies.knowledge.findings import (
+    KNOWN,
+    UNCALIBRATED,
+    UNKNOWN,
+    UNSURE,
+    ModelCalibration,
+)
 from heedful.studies.knowledge.pretrained import (
     EXAMPLES,
     LONGEST_ANSWER,
@@ -171,7 +177,7 @@ def test_a_calibration_is_kept_and_found_again(
 def test_without_a_calibration_nothing_is_called_known(asker: PretrainedAsker) -> None:
     replies = asker.ask(["What is the capital of Peru?"], None)
     assert replies.known is None
-    assert replies.replies[0].label in (UNSURE, UNKNOWN)
+    assert replies.replies[0].label in (UNCALIBRATED, UNKNOWN)  # none is invented
     assert replies.replies[0].confidence is None
 
 

@@ -751,6 +751,8 @@ class AskReplies(Record):
 
 KNOWN, UNSURE, UNKNOWN = "known", "unsure", "I don't know"
 """What an answer of a model that others have trained is called."""
+UNCALIBRATED = "not calibrated"
+"""In the place of a label, where no calibration says what the model's confidence is worth."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -764,7 +766,7 @@ class ModelReply(Record):
     would_say: str
     """What the model says in any case."""
     label: str
-    """`known`, `unsure` or `I don't know`."""
+    """`known`, `unsure` or `I don't know`; `not calibrated` where nothing is known about it."""
     confidence: float | None
     """All signals joined; None where the model was not calibrated."""
     probability: float
@@ -773,6 +775,8 @@ class ModelReply(Record):
     """Share of the other wordings that get the same answer."""
     wordings: tuple[str, ...]
     """The answer to each wording, the first one first."""
+    others: tuple[str, ...] = ()
+    """What else was said, each once: "the Nile" and "The Nile" are the same."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

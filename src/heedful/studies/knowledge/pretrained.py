@@ -43,6 +43,7 @@ from heedful.stats import wilson
 from heedful.studies.knowledge.confidence import Combination, promise, separations
 from heedful.studies.knowledge.findings import (
     KNOWN,
+    UNCALIBRATED,
     UNKNOWN,
     UNSURE,
     Drift,
@@ -247,12 +248,16 @@ class PretrainedAsker:
         return [said[place] for place in range(len(rows))]
 
     def ask(
-        self, questions: Sequence[str], calibrated: Calibrated | None, error: float = KNOWN_ERROR
+        self,
+        questions: Sequence[str],
+        calibrated: Calibrated | None,
+        error: float = KNOWN_ERROR,
+        progress: Callable[[int, int], None] | None = None,
     ) -> ModelReplies:
-        """Answer questions, each with its label; without a calibration nothing is called known."""
+        """Answer questions, each with its label; without a calibration there is none."""
         known = calibrated.promise(error) if calibrated else None
         unsure = calibrated.promise(max(UNSURE_ERROR, error)) if calibrated else None
-        heard = self.hear(questions)
+        heard = self.hear(questions, progress)
         sure = calibrated.confidence(heard).tolist() if calibrated else [None] * len(heard)
         return ModelReplies(
             model=self.name,
@@ -457,7 +462,7 @@ def _reply(
     known: Promise | None,
     unsure: Promise | None,
 ) -> ModelReply:
-    label = UNSURE if confidence is None else _label(confidence, known, unsure)
+    label = UNCALIBRATED if confidence is None else _label(confidence, known, unsure)
     if not heard.says_something:
         label = UNKNOWN
     return ModelReply(
@@ -469,7 +474,16 @@ def _reply(
         probability=heard.signals["probability"],
         agreement=heard.signals["agreement"],
         wordings=heard.answers,
+        others=_others(heard),
     )
+
+
+def _others(heard: Heard) -> tuple[str, ...]:
+    """Return what the other wordings get, each answer once, however it is written."""
+    said: dict[str, str] = {}
+    for text in heard.answers:
+        said.setdefault(normalised(text), text)
+    return tuple(filter(None, list(said.values())[1:]))
 
 
 def _label(confidence: float, known: Promise | None, unsure: Promise | None) -> str:
