@@ -40,7 +40,7 @@ from heedful.generation import FastStep, Stops, generate
 from heedful.model import Decoder, load, preset
 from heedful.model.config import Attention, FeedForward, Norm
 from heedful.model.weights.huggingface import write_folder
-from heedful.positions.schemes import Learned
+from heedful.positions.encodings import Learned
 
 RESULTS = Path(__file__).parent / "results" / "decode.json"
 VOCABULARY, PROMPT, NEW, BATCHES = 8_000, 16, 128, (1, 32)

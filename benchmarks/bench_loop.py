@@ -44,7 +44,7 @@ from torch.nn import functional
 from heedful.data.batches import Batches, Sequences, packed, shuffled
 from heedful.model import Decoder, DecoderConfig, parameter_count, preset
 from heedful.model.config import Dropout
-from heedful.positions.schemes import Rotary
+from heedful.positions.encodings import Rotary
 from heedful.studies.text_training import prepare
 from heedful.training import Compute, Hooks, Optimiser, Schedule, TrainingConfig, train
 from heedful.training.checkpoint import save

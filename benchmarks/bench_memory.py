@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from heedful.model import Cache, Decoder, DecoderConfig, cache_bytes, preset, training_memory
 from heedful.model.config import Attention, FeedForward, Norm
-from heedful.positions.schemes import Learned
+from heedful.positions.encodings import Learned
 
 RESULTS = Path(__file__).parent / "results" / "memory.json"
 MEGABYTE = 2**20

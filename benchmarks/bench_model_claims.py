@@ -41,8 +41,14 @@ from heedful.files import write_json
 from heedful.machine import cpu_name, load
 from heedful.model import write_folder
 from heedful.model_claims.first_layer import NAMED, FirstLayer, extremes
-from heedful.model_claims.models import NamedModel, open_model
-from heedful.model_claims.statements import Meaning, TextEvaluator, TextValues, instances
+from heedful.model_claims.statements import (
+    Meaning,
+    NamedModel,
+    TextEvaluator,
+    TextValues,
+    instances,
+    open_model,
+)
 from heedful.model_claims.tasks import (
     LARGEST_OF_FOUR,
     MODULAR_SUM,

@@ -23,10 +23,14 @@ from heedful.assignments import (
     load_assignment,
     read_submission,
 )
-from heedful.assignments.assignment import assignment_of, handout_text
+from heedful.assignments.assignment import (
+    assignment_of,
+    autograder_zip,
+    handout_text,
+    template_text,
+)
 from heedful.assignments.grading import check_solutions, pick
 from heedful.assignments.submission import formulas_in
-from heedful.assignments.template import autograder_zip, template_text
 from heedful.errors import FormulaError, InputError
 from heedful.views.assignment_exports import (
     canvas_table,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heedful.model import Decoder, preset, write_folder
-from heedful.positions.schemes import Alibi
+from heedful.positions.encodings import Alibi
 from heedful.tokenization import characters
 
 

@@ -10,7 +10,14 @@ import transformers
 
 from heedful.model import Decoder, DecoderConfig, write_folder
 from heedful.model.config import Attention, FeedForward, Norm
-from heedful.positions.schemes import Alibi, Learned, NoPositions, PartialRotary, Rotary, Sinusoidal
+from heedful.positions.encodings import (
+    Alibi,
+    Learned,
+    NoPositions,
+    PartialRotary,
+    Rotary,
+    Sinusoidal,
+)
 
 VOCABULARY = 29
 

@@ -19,7 +19,7 @@ from heedful.model import Cache, preset
 from heedful.model.config import Attention
 from heedful.model.masks import AttentionMask
 from heedful.model.rotary import Rotation
-from heedful.positions.schemes import Rotary
+from heedful.positions.encodings import Rotary
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,7 @@ from torch import Tensor
 from heedful.attention import attend, causal, softmax
 from heedful.model import Decoder, DecoderConfig
 from heedful.model.config import Attention, FeedForward, Norm
-from heedful.positions.encodings import alibi_bias, rotary, sinusoidal
-from heedful.positions.schemes import (
+from heedful.positions.encodings import (
     Alibi,
     Learned,
     NoPositions,
@@ -25,6 +24,9 @@ from heedful.positions.schemes import (
     Rotary,
     RotaryScheme,
     Sinusoidal,
+    alibi_bias,
+    rotary,
+    sinusoidal,
 )
 
 POSITIONS = {

@@ -28,7 +28,7 @@ from heedful.model import (
     weight_bytes,
 )
 from heedful.model.config import Attention
-from heedful.positions.schemes import Rotary
+from heedful.positions.encodings import Rotary
 
 NEEDED = {"vocabulary": 8, "context": 8, "width": 8, "layers": 1}
 

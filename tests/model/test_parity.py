@@ -14,7 +14,7 @@ from torch.nn import functional
 from heedful.model import Decoder, DecoderConfig, load, open_checkpoint, preset, write_folder
 from heedful.model.config import Attention, FeedForward, Norm
 from heedful.model.weights.families import FAMILIES, family_for, tensor_map, with_rotary_layout
-from heedful.positions.schemes import PartialRotary, Rotary
+from heedful.positions.encodings import PartialRotary, Rotary
 from heedful.tokenization import bytes_of_utf8
 
 transformers.logging.disable_progress_bar()

@@ -14,7 +14,7 @@ from torch import Tensor
 from heedful.model import Decoder, DecoderConfig
 from heedful.model.config import Attention, FeedForward, Norm
 from heedful.model.weights.families import GGUF_GPT2, GGUF_LLAMA, LLAMA, tensor_map
-from heedful.positions.schemes import Learned, Rotary
+from heedful.positions.encodings import Learned, Rotary
 from heedful.tokenization import Tokenizer
 
 WIDTH = 64

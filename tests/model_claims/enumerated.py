@@ -37,7 +37,14 @@ from heedful.model_claims.first_layer import (
     least_combination,
 )
 from heedful.model_claims.intervals import Box
-from heedful.positions.schemes import Alibi, Learned, NoPositions, PartialRotary, Rotary, Sinusoidal
+from heedful.positions.encodings import (
+    Alibi,
+    Learned,
+    NoPositions,
+    PartialRotary,
+    Rotary,
+    Sinusoidal,
+)
 
 SCHEMES = (
     Rotary(),

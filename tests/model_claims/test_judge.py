@@ -20,9 +20,14 @@ from heedful.claims.verdict import Verdict
 from heedful.errors import HeedfulError, InputError
 from heedful.model import Decoder, DecoderConfig, ablate, write_folder
 from heedful.model.config import Attention, FeedForward, Norm
-from heedful.model_claims.models import open_model
-from heedful.model_claims.statements import Meaning, TextEvaluator, TextValues, instances
-from heedful.positions.schemes import Rotary
+from heedful.model_claims.statements import (
+    Meaning,
+    TextEvaluator,
+    TextValues,
+    instances,
+    open_model,
+)
+from heedful.positions.encodings import Rotary
 from heedful.tokenization import characters
 from heedful.workers import TaskLimits
 

@@ -89,7 +89,7 @@ def template(
         heed assignment template assignment.toml --to answers.ipynb
     """
     from heedful.assignments import load_assignment
-    from heedful.assignments.template import template_text
+    from heedful.assignments.assignment import template_text
     from heedful.files import write_atomic
 
     if to.exists():
@@ -234,7 +234,7 @@ def autograder(
         heed assignment autograder assignment.toml --wheels wheels/ --to week4.zip
     """
     from heedful.assignments import load_assignment
-    from heedful.assignments.template import autograder_zip
+    from heedful.assignments.assignment import autograder_zip
     from heedful.files import write_atomic
 
     load_assignment(path)

@@ -4,7 +4,7 @@
     ├── attention     heads, key-value heads, biases, query-key norm
     ├── feed_forward  hidden width, activation, biases
     ├── norm          LayerNorm or RMSNorm, before or after each part
-    ├── positions     a scheme of `heedful.positions.schemes`: learned, rotary, …
+    ├── positions     a scheme of `heedful.positions.encodings`: learned, rotary, …
     └── dropout       where, and how much
 
 Sizes are checked against one another when the config is made, so that a decoder that can be
@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from heedful.errors import ConfigError
-from heedful.positions.schemes import AnyScheme, Learned, Rotary
+from heedful.positions.encodings import AnyScheme, Learned, Rotary
 from heedful.settings import Settings
 
 Probability = Annotated[float, Field(ge=0.0, lt=1.0)]

@@ -37,10 +37,10 @@ from heedful.claims.verdict import Counterexample, Decision, Evidence, Word
 from heedful.data.corpus import Documents
 from heedful.data.readers import read_corpus
 from heedful.errors import InputError
-from heedful.model_claims.models import NamedModel
 from heedful.model_claims.statements import (
     Instance,
     Meaning,
+    NamedModel,
     TextEvaluator,
     TextValues,
     choices,

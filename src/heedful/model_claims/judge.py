@@ -38,21 +38,22 @@ from heedful.errors import InputError
 from heedful.model.interventions import Intervention, from_table
 from heedful.model.trace import Trace
 from heedful.model_claims.attack import Attacker, Margin
+from heedful.model_claims.bounds import Prover
 from heedful.model_claims.corpus import decide_on_corpus, measured_on_corpus
 from heedful.model_claims.first_layer import as_text
-from heedful.model_claims.models import NamedModel, open_model
-from heedful.model_claims.prover import Prover
 from heedful.model_claims.statements import (
     Atom,
     Instance,
     LinearForm,
     Meaning,
+    NamedModel,
     NoSuchPlaceError,
     TextEvaluator,
     TextValues,
     atoms,
     instances,
     linear_form,
+    open_model,
 )
 
 DEFAULT_SECONDS = 60.0

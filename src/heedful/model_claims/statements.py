@@ -13,6 +13,8 @@ exist: `alpha(1, 1)[t, t-1]` says nothing about the first token. What lies behin
 weight 0.
 
 A statement becomes a margin: a number for each text that is below 0 where the statement fails.
+
+The model is a run, a folder, a GGUF or llama2.c file, or a published name.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -45,8 +49,48 @@ from heedful.claims.language.tree import (
     walk,
 )
 from heedful.claims.sheet.formulas import CHANGED_LOSS
-from heedful.model import Decoder, Intervention
+from heedful.errors import InputError
+from heedful.model import Decoder, Intervention, open_checkpoint
 from heedful.model.trace import Trace
+from heedful.tokenization import Tokenizer
+from heedful.training import trained_decoder
+from heedful.training.folder import RunFolder
+
+# The model -----------------------------------------------------------------------------------
+
+
+class NamedModel(NamedTuple):
+    """A decoder in float64, with its tokenizer."""
+
+    name: str
+    decoder: Decoder
+    tokenizer: Tokenizer | None
+
+    @property
+    def begin(self) -> int | None:
+        """The id with which every text begins, as the tokenizer arranges it."""
+        return None if self.tokenizer is None else self.tokenizer.begin
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text as the model reads them: behind the opening mark."""
+        if self.tokenizer is None:
+            raise InputError(
+                self.name, "has no tokenizer", expected="a model that brings one, to read texts"
+            )
+        return self.tokenizer.encode_opened(text)
+
+
+@lru_cache(maxsize=4)
+def open_model(name: str) -> NamedModel:
+    """Open a model in float64: weights stored in fewer bits are widened without loss."""
+    run = RunFolder(Path(name))
+    if run.exists and run.checkpoints.is_dir() and not (run.path / "model").is_dir():
+        return NamedModel(name, trained_decoder(Path(name)).double().eval(), None)
+    checkpoint = open_checkpoint(name)
+    return NamedModel(name, checkpoint.decoder().double().eval(), checkpoint.tokenizer)
+
+
+# What a formula means ------------------------------------------------------------------------
 
 Env = Mapping[str, int]
 """The values of indices."""

@@ -36,7 +36,7 @@ from heedful.model.config import Attention, FeedForward, Norm
 from heedful.model_claims.bounds import TextBounds
 from heedful.model_claims.first_layer import FirstLayer, embedded, normed, position_table, project
 from heedful.model_claims.intervals import FUNCTION_ERROR, Box, Floats, linear
-from heedful.positions.schemes import Learned
+from heedful.positions.encodings import Learned
 from heedful.records import Record
 
 BATCH = 512

@@ -6,6 +6,9 @@ told); `properties` is what is proved or measured of them.
 """
 
 from heedful.positions.encodings import (
+    SCHEMES,
+    PositionScheme,
+    SchemeKind,
     alibi_bias,
     alibi_slopes,
     frequencies,
@@ -34,7 +37,6 @@ from heedful.positions.properties import (
     uniqueness_of_turns,
     wavelengths,
 )
-from heedful.positions.schemes import SCHEMES, PositionScheme, SchemeKind
 
 __all__ = [
     "SCHEMES",

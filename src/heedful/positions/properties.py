@@ -29,6 +29,7 @@ from heedful.positions.encodings import (
     BASE,
     LAYOUTS,
     MOST_POSITIONS,
+    SCHEMES,
     alibi_slopes,
     angles,
     even,
@@ -38,7 +39,6 @@ from heedful.positions.encodings import (
     rotary,
     sinusoidal,
 )
-from heedful.positions.schemes import SCHEMES
 from heedful.records import Record
 
 

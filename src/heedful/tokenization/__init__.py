@@ -1,17 +1,18 @@
 """Text to token ids and back: characters, bytes, and byte-pair encoding.
 
-`tokenizer` has the one class and makes new ones; `embedded` reads those inside weight files. This
-room sees no other room: it knows texts and ids, not models.
+`tokenizer` has the one class, makes new ones and reads those inside weight files. This room sees
+no other room: it knows texts and ids, not models.
 """
 
 from heedful.errors import MissingPartError as _MissingPartError
 
 try:
-    from heedful.tokenization.embedded import from_gguf, from_llama2c
     from heedful.tokenization.tokenizer import (
         Tokenizer,
         bytes_of_utf8,
         characters,
+        from_gguf,
+        from_llama2c,
         learn_tokenizer,
         train_bpe,
     )

@@ -15,7 +15,7 @@ from pydantic import Field
 from heedful.attention import attend, causal, permutation_equivariance
 from heedful.errors import InputError
 from heedful.positions import SCHEMES, SchemeKind, positions_study, sinusoidal
-from heedful.positions.schemes import RotaryScheme
+from heedful.positions.encodings import RotaryScheme
 from heedful.web.answers import Desk, Question, packed
 
 MOST_LENGTH, MOST_WIDTH, MOST_WORDS = 1024, 256, 12

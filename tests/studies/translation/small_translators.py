@@ -6,7 +6,7 @@ import torch
 
 from heedful.model import Decoder, DecoderConfig
 from heedful.model.config import Attention, FeedForward, Norm
-from heedful.positions.schemes import Learned, Rotary
+from heedful.positions.encodings import Learned, Rotary
 from heedful.studies.text_training import BEGIN, END, MARKS
 from heedful.studies.translation import TranslationFormat, Translator
 from heedful.tokenization import Tokenizer, bytes_of_utf8, characters

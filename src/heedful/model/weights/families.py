@@ -19,7 +19,7 @@ from torch import Tensor
 from heedful.errors import ConfigError, InputError
 from heedful.model.config import DecoderConfig, Dropout
 from heedful.model.decoder import Decoder
-from heedful.positions.schemes import RotaryScheme
+from heedful.positions.encodings import RotaryScheme
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from heedful.model.weights.checkpoint import (
     check_size,
 )
 from heedful.model.weights.families import GGUF_GPT2, GGUF_LLAMA, tensor_map
-from heedful.positions.schemes import Learned, Rotary
+from heedful.positions.encodings import Learned, Rotary
 from heedful.tokenization import from_gguf
 
 MOST_ENTRIES = 65_536

@@ -21,7 +21,7 @@ from heedful.errors import ConfigError, InputError
 from heedful.model.config import Attention, DecoderConfig, FeedForward, Norm
 from heedful.model.weights.checkpoint import Checkpoint, TensorHeader, TensorSource
 from heedful.model.weights.families import LLAMA, tensor_map
-from heedful.positions.schemes import Rotary
+from heedful.positions.encodings import Rotary
 from heedful.tokenization import Tokenizer, from_llama2c
 
 HEADER = struct.Struct("<7i")

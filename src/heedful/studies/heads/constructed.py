@@ -29,7 +29,7 @@ from torch import Tensor
 from heedful.model import Decoder, DecoderConfig
 from heedful.model.config import Attention, FeedForward, Norm
 from heedful.model.decoder import TransformerBlock
-from heedful.positions.schemes import Learned, Rotary
+from heedful.positions.encodings import Learned, Rotary
 from heedful.records import Record
 from heedful.stats import wilson
 from heedful.studies.heads.behaviour import CHOSEN, IN_SIGHT, Watch, watch_repeats

@@ -39,7 +39,7 @@ from heedful.files import write_atomic
 from heedful.model import Decoder
 from heedful.model.config import Attention, DecoderConfig, FeedForward, Norm
 from heedful.model.cost import flops_per_token, parameter_count
-from heedful.positions.schemes import Rotary
+from heedful.positions.encodings import Rotary
 from heedful.progress import Step
 from heedful.stats import Estimate, bootstrap_mean
 from heedful.studies.knowledge.findings import CAPACITY_RECORD, CapacityPoint, CapacityStudy

@@ -21,7 +21,7 @@ import torch
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from heedful.model.config import Attention, DecoderConfig, Dropout, FeedForward, Norm
-from heedful.positions.schemes import Learned, Rotary
+from heedful.positions.encodings import Learned, Rotary
 from heedful.settings import Settings
 from heedful.studies.knowledge.corpus import KnowledgeCorpus, embedded, from_files
 from heedful.studies.knowledge.corruption import Spans

@@ -15,7 +15,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from heedful.errors import ConfigError
 from heedful.model.config import Attention, DecoderConfig, Dropout, FeedForward, Norm
-from heedful.positions.schemes import Rotary
+from heedful.positions.encodings import Rotary
 from heedful.settings import Settings
 from heedful.training.config import merged, read_values
 
