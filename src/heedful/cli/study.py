@@ -62,6 +62,10 @@ def knowledge(
         Literal["spans", "next"] | None,
         Parameter(help="Pretrain on corrupted spans, or on the next token. [default: spans]"),
     ] = None,
+    positions: Annotated[
+        Literal["learned", "rotary"] | None,
+        Parameter(help="Pretrain with these positions only. [default: both, one after the other]"),
+    ] = None,
     steps: Annotated[int | None, Parameter(help="Steps of each pretraining.")] = None,
     seeds: Annotated[int | None, Parameter(help="Decoders for each arm.")] = None,
     error_rate: Annotated[
@@ -101,6 +105,7 @@ def knowledge(
         seed=seed,
         changes={
             "objective": objective,
+            "positions": positions,
             "steps": steps,
             "seeds": seeds,
             "wanted_error": error_rate,

@@ -73,12 +73,15 @@ def test_losses_are_those_of_each_token() -> None:
 
 
 def test_what_takes_too_much_work_is_left_out_and_said() -> None:
-    plan = replace(QUICK, widths=(16, 24), most_work=CELL.work * 1.5, most_varied_work=0.0)
+    narrow = replace(CELL, varied=False)
+    wide = replace(narrow, width=24)
+    plan = replace(QUICK, widths=(16, 24), budget=(narrow.work + wide.work) * 1.01)
 
-    assert [(one.width, one.exposures) for one in plan.cells()] == [(16, 10)]
-    lines = capacity._left_out(plan, list(plan.cells()))
-    assert len(lines) == 4
-    assert lines[0].endswith("one text: 30")
+    # Every size is trained, at its fewest exposures; for more there is no work left.
+    assert plan.cells() == [narrow, wide]
+    lines = capacity._left_out(plan, plan.cells())
+    assert [line.rpartition(": ")[2] for line in lines] == ["30", "10, 30"] * 2
+    assert replace(plan, budget=1e20).cells()[-1].exposures == 30
 
 
 def test_a_study_is_found_again_and_counts_bits(tmp_path: Path) -> None:

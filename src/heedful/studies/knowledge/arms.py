@@ -4,8 +4,8 @@
     pretraining            documents first, with learned positions
     pretraining, rotary    the same with rotary positions
 
-Several seeds are averaged; the interval is then a bootstrap over questions, since all seeds are
-asked the same ones.
+Several seeds are averaged; the interval is then a bootstrap that draws seeds and questions anew,
+since all seeds are asked the same questions.
 
 Where training questions are mixed into the text, a decoder can be asked at any time. It is asked
 now and then during pretraining; nothing is chosen by what it says. The learning curve of an arm
@@ -30,7 +30,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from heedful.model import Decoder, parameter_count
-from heedful.stats import bootstrap_mean, wilson
+from heedful.stats import DRAWS, percentile_interval, wilson
 from heedful.studies.knowledge.answers import Answerer, correct
 from heedful.studies.knowledge.corpus import KnowledgeCorpus, embedded
 from heedful.studies.knowledge.findings import Arm, CurvePoint, StoragePoint
@@ -119,15 +119,22 @@ def baselines(corpus: KnowledgeCorpus) -> tuple[Arm, ...]:
 
 
 def mean_interval(right: Bool[np.ndarray, "seeds questions"], seed: int = 0) -> tuple[float, float]:
-    """Return the interval of the share of right answers, averaged over seeds."""
-    if right.shape[1] == 0:
+    """Return the interval of the share of right answers, over other seeds and other questions."""
+    seeds, questions = right.shape
+    if questions == 0:
         return 0.0, 1.0
-    if len(right) == 1:
-        return wilson(int(right.sum()), right.shape[1])
-    shares = right.mean(axis=0)
-    if shares.std() == 0:  # nothing varies from resample to resample
-        return wilson(round(float(shares.mean()) * len(shares)), len(shares))
-    return bootstrap_mean(shares, np.random.default_rng(np.random.SeedSequence([seed, 5])))
+    if right.all() or not right.any():  # nothing varies from resample to resample
+        return wilson(questions * int(right.any()), questions)
+    if seeds == 1:
+        return wilson(int(right.sum()), questions)
+    draw = np.random.default_rng(np.random.SeedSequence([seed, 5]))
+    resampled = [
+        right[draw.integers(seeds, size=seeds)]
+        .mean(axis=0)[draw.integers(questions, size=questions)]
+        .mean()
+        for _ in range(DRAWS)
+    ]
+    return percentile_interval(resampled)
 
 
 class CurveWatch:

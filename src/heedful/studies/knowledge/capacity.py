@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,28 +77,34 @@ class CapacityPlan:
     """About 0.05, 0.1, 0.25, 0.5 and 0.9 million parameters."""
     exposures: tuple[int, ...] = (10, 30, 100, 300, 1_000)
     """How often each person is read."""
-    most_work: float = 3.1e13
-    """Operations of one training at most: what would take more is left out."""
-    most_varied_work: float = 2.6e12
-    """The same for varied text."""
+    budget: float = 1.35e14
+    """Operations of all trainings at most, about an hour of one processor without bfloat16: what
+    would take more is left out, the dearest first."""
     seeds: int = 3
     """Trainings of a cell, where they are cheap."""
-    cheap: float = 1e11
+    cheap: float = 1e12
     """Operations up to which a cell is trained with every seed."""
     seed: int = 0
     quick: bool = False
 
-    def cells(self) -> Iterator[Cell]:
-        """Yield what is trained, the cheapest first."""
+    def cells(self) -> list[Cell]:
+        """Return what is trained, the cheapest first; every size is, at its fewest exposures."""
         every = [
             Cell(width=width, exposures=exposures, varied=varied)
             for width in self.widths
             for exposures in self.exposures
             for varied in (False, True)
         ]
-        for cell in sorted(every, key=lambda one: one.work):
-            if cell.work <= (self.most_varied_work if cell.varied else self.most_work):
-                yield cell
+        fewest = min(self.exposures)
+        every.sort(key=lambda one: (one.varied or one.exposures > fewest, one.work))
+        spent, chosen = 0.0, list[Cell]()
+        for cell in every:
+            work = cell.work * len(self.seeds_of(cell))
+            needed = cell.exposures == fewest and not cell.varied
+            if needed or spent + work <= self.budget:
+                chosen.append(cell)
+                spent += work
+        return sorted(chosen, key=lambda one: one.work)
 
     def seeds_of(self, cell: Cell) -> range:
         """Return the seeds with which a cell is trained."""
@@ -200,7 +206,7 @@ class People:
 
 def study_capacity(plan: CapacityPlan, folder: Path, progress: Step | None = None) -> CapacityStudy:
     """Train every cell of the plan, measure what it stored, and write the record."""
-    cells = list(plan.cells())
+    cells = plan.cells()
     everything = sum(cell.work * len(plan.seeds_of(cell)) for cell in cells)
     done = 0.0
     points: list[CapacityPoint] = []

@@ -25,7 +25,8 @@ from heedful.studies.conclusions import (
 )
 
 WITHOUT, WITH = "no pretraining", "pretraining"
-"""The two arms that differ in pretraining alone: both have learned positions."""
+"""The two arms that differ in pretraining alone: both have learned positions, where a study has
+these."""
 RECORD = "knowledge.json"
 """The file of the record, in the folder of a study."""
 CAPACITY_RECORD = "capacity.json"
@@ -437,8 +438,9 @@ class KnowledgeStudy(Study):
         """What was found: pretraining, positions, unseen people, signals, abstaining, names."""
         arms = {arm.arm: arm for arm in self.arms}
         found = []
-        if WITHOUT in arms and WITH in arms:
-            found.append(self._pretraining(arms[WITH], arms[WITHOUT]).conclude())
+        pretrained = arms.get(WITH) or arms.get(self.main_arm)
+        if WITHOUT in arms and pretrained is not None:
+            found.append(self._pretraining(pretrained, arms[WITHOUT]).conclude())
         if WITH in arms and self.main_arm in arms and self.main_arm != WITH:
             found.append(self._positions(arms[self.main_arm], arms[WITH]).conclude())
         if self.auroc:

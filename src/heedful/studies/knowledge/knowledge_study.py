@@ -40,7 +40,7 @@ from heedful.studies.knowledge.judgement import (
     label_counts,
     study_names,
 )
-from heedful.studies.knowledge.plans import ARMS, ROTARY, ArmTraining, StudyPlan, Training
+from heedful.studies.knowledge.plans import ArmTraining, StudyPlan, Training
 from heedful.studies.knowledge.training import Material, prepare
 from heedful.training import FinishedRun, RunStoppedError
 from heedful.training.hooks import Progress, Report
@@ -78,9 +78,9 @@ def study_knowledge(
             trainer.material,
             {seed: trained[ArmTraining(arm=arm, seed=seed)] for seed in plan.all_seeds},
         )
-        for arm in ARMS
+        for arm in plan.arms
     }
-    main = arms[ROTARY]
+    main = arms[plan.arms[-1]]
     judged = judge(main.answerer, corpus, wanted_error=plan.wanted_error, seed=plan.seed,
                    studied=plan.unseen)  # fmt: skip
     names = study_names(main.answerer, corpus, judged, count=plan.unseen, seed=plan.seed)
@@ -247,7 +247,7 @@ def _record(
         names=names,
         storage=storage,
         answers=judged.answers,
-        main_arm=ROTARY.name,
+        main_arm=plan.arms[-1].name,
         run=run,
         minutes=minutes,
         quick=plan.quick,

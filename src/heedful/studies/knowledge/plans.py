@@ -255,6 +255,8 @@ class StudyPlan:
 
     recipe: Recipe
     """Of every arm."""
+    arms: tuple[ArmPlan, ...] = ARMS
+    """What is trained; the last one's answers are judged."""
     seeds: int = 1
     """How many decoders are trained for each arm."""
     seed: int = 0
@@ -284,7 +286,7 @@ class StudyPlan:
 
     def trainings(self) -> list[Training]:
         """Return every training, the long ones first, so that no process waits for the last."""
-        arms = [ArmTraining(arm=arm, seed=seed) for arm in ARMS for seed in self.all_seeds]
+        arms = [ArmTraining(arm=arm, seed=seed) for arm in self.arms for seed in self.all_seeds]
         return [
             *(one for one in arms if one.arm.pretrained),
             *sorted(self.cases, key=lambda case: -case.people),
@@ -381,7 +383,8 @@ def plan_for(
 ) -> tuple[KnowledgeCorpus, StudyPlan]:
     """Return the corpus and the plan; `changes` that are None change nothing.
 
-    Changes may name `objective` or `steps` of pretraining, `seeds`, `wanted_error`.
+    Changes may name `objective` or `steps` of pretraining, the only `positions` to be trained,
+    `seeds`, `wanted_error`.
     """
     if files is not None:
         corpus = from_files(*files)
@@ -406,9 +409,18 @@ def _changed(plan: StudyPlan, changes: dict[str, Any]) -> StudyPlan:
         recipe = recipe.changed(pretraining=recipe.pretraining.changed(steps=given["steps"]))
     if "objective" in given:
         recipe = recipe.changed(objective=given["objective"])
+    arms = plan.arms
+    if "positions" in given:
+        # The arm without pretraining has them too: the two differ in nothing else.
+        arms = tuple(
+            replace(arm, positions=given["positions"])
+            for arm in arms
+            if not arm.pretrained or arm.positions == given["positions"]
+        )
     return replace(
         plan,
         recipe=recipe,
+        arms=arms,
         seeds=given.get("seeds", plan.seeds),
         wanted_error=given.get("wanted_error", plan.wanted_error),
         processes=1 if plan.quick else _usable(),
