@@ -51,11 +51,11 @@ def knowledge(
     ] = None,
     dev: Annotated[Path | None, Parameter(help="Questions that are asked, alike.")] = None,
     recipe: Annotated[
-        Literal["ours", "cues", "course"],
+        Literal["cues", "drop", "ours", "course"],
         Parameter(
-            help="How files are learned: from the text (cues), also from questions that a reader "
-            "writes from it, which nearly all test questions are among (ours), or as the course "
-            "does."
+            help="How files are learned: from the text, with rules for what a name, a date and a "
+            "place is (cues) or without any (drop), also from questions that a reader writes from "
+            "it, which nearly all test questions are among (ours), or as the course does."
         ),
     ] = "cues",
     objective: Annotated[

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 
 from heedful.errors import InputError
 from heedful.studies.knowledge.corpus import Asked
-from heedful.studies.knowledge.corruption import cue_sequences, cue_texts
+from heedful.studies.knowledge.corruption import (
+    FEWEST_FIRST,
+    cue_sequences,
+    cue_texts,
+    dropped_sequences,
+)
 from heedful.studies.knowledge.reader import (
     DATES,
     NAMES,
@@ -175,3 +180,32 @@ def test_a_reader_needs_answers_that_stand_in_documents():
         learn_reader(mentions(["Ann Lee. Born in Rome ."]), ["Nowhere"])
     with pytest.raises(InputError, match="nobody whose name"):
         self_questions(["Ann Lee. Born in Rome ."], [about("Bo Ray", "Rome")])
+
+
+def dropped(documents, of_answers, seed=0):
+    """Every text as its three parts."""
+    made = dropped_sequences(documents, letters, answers=PLACES, of_answers=of_answers, mask=MASK,
+                             end=END, longest=400, variants=20, seed=seed)  # fmt: skip
+    texts = "".join(map(chr, made.tokens)).split(chr(END))[:-1]
+    return [text.split(chr(MASK)) for text in texts]
+
+
+@given(lines, st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 99))
+@settings(deadline=None)
+def test_words_are_dropped_and_none_is_added_or_moved(line, of_answers, seed):
+    document = line[0]
+    for first, before, span in dropped([document], of_answers, seed):
+        assert document.startswith(first.strip())
+        assert len(first.split()) >= FEWEST_FIRST
+        assert span in document[len(first) - 1 :]
+        rest = iter(document.split()[len(first.split()) :])
+        # In order, and complete but for a word that the span begins inside of.
+        assert all(any(word.startswith(kept) for word in rest) for kept in before.split())
+
+
+def test_answers_are_asked_for_as_often_as_is_said():
+    documents = [document for document, _, _ in many_people(200)]
+    assert all(span in PLACES for _, _, span in dropped(documents, 1.0))
+    # Spans that are whole words have signs beside the places: hardly one is a place by chance.
+    share = np.mean([span in PLACES for _, _, span in dropped(documents, 0.5)])
+    assert 0.48 < share < 0.56

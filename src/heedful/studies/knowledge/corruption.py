@@ -19,6 +19,17 @@ several ways; what a training sees is decided before it begins, so that it can b
 
 In the course's way the dates, titles and places left standing in a document tell it apart from all
 others, and a model may store its facts under those; a question has only the name.
+
+`drop` does the same without knowing what a name, a date or a place is. Words are what stands
+between spaces. The first few words of a document stay; of those just before the span each is
+dropped at random, at a rate drawn anew for every text, so that often little is left but the first
+words, and the span must be recalled.
+
+    text       Ann Lee. Ann ⁇ (born 1950 ⁇ in Rome)
+    text       Ann Lee. ⁇ in ⁇ Rome
+
+What may be asked for is learned by counting: for a share of the texts, the span is one that some
+training question has as its answer, wherever a document has it; for the others, any few words.
 """
 
 from __future__ import annotations
@@ -33,8 +44,9 @@ from heedful.data.batches import Encode, Sequences
 from heedful.errors import InputError
 from heedful.studies.knowledge.reader import DATES, Mentions, mentions
 
-Spans = Literal["random", "facts", "cues"]
-"""Anything; names, places and dates; or such a phrase after its cue alone."""
+Spans = Literal["random", "facts", "cues", "drop"]
+"""Anything; names, places and dates; such a phrase after its cue alone; or anything, with words
+dropped."""
 SHORTEST = 4
 """Tokens that the course leaves of a document at least."""
 KEPT = 7 / 8
@@ -48,6 +60,12 @@ OF_PLACE = frozenset({"born", "b", "in", "at", "(", DATES})
 """A phrase soon after one of these may be a place."""
 OFTEN = 4.0
 """How much oftener such a phrase is asked for than another."""
+FEWEST_FIRST, MOST_FIRST = 2, 5
+"""How many first words of a document stay where words are dropped: drawn between these."""
+MOST_BEFORE = 6
+"""Words before the span that may stay."""
+MOST_SAID = 3
+"""Words of a span, where it is not an answer."""
 
 
 def corrupted(
@@ -185,7 +203,11 @@ def cue_sequences(
             expected='documents such as "Ann Lee. Ann Lee was born in Rome ."',
             hint='use spans = "facts"',
         )
-    encoded = encode(texts)
+    return _learned_spans(encode(texts), mask=mask, end=end, longest=longest)
+
+
+def _learned_spans(encoded: Sequence[list[int]], *, mask: int, end: int, longest: int) -> Sequences:
+    """Join every three texts by masks; those that are too long are left out."""
     rows: list[list[int]] = []
     prompts: list[int] = []
     for name, cue, phrase in zip(encoded[::3], encoded[1::3], encoded[2::3], strict=True):
@@ -202,6 +224,68 @@ def cue_texts(documents: Sequence[str]) -> list[str]:
         for phrase in document.phrases:
             texts += [document.text(phrase), " " + " ".join(document.cue(phrase, LONGEST_CUE))]
     return texts
+
+
+def dropped_sequences(
+    documents: Sequence[str],
+    encode: Encode,
+    *,
+    answers: Sequence[str],
+    of_answers: float,
+    mask: int,
+    end: int,
+    longest: int,
+    variants: int,
+    seed: int = 0,
+) -> Sequences:
+    """Return `first words ⁇ some words before ⁇ span`, `variants` times for every document.
+
+    A share `of_answers` of the spans are answers, in documents that hold one. Only the span is
+    learned.
+
+    >>> letters = lambda texts: [[ord(letter) for letter in text] for text in texts]
+    >>> sequences = dropped_sequences(["Ann Lee. Born in Rome ."] * 9, letters, answers=["Rome"],
+    ...                               of_answers=1.0, mask=1, end=2, longest=40, variants=2)
+    >>> len(sequences), "".join(map(chr, sequences.tokens[-6:-1]))
+    (18, '\\x01Rome')
+    """
+    draw = np.random.default_rng(np.random.SeedSequence([seed, 13]))
+    known = sorted(set(answers), key=lambda answer: (-len(answer), answer))
+    an_answer = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, known))})(?!\w)")
+    texts: list[str] = []
+    for document in documents:
+        words = [word.span() for word in re.finditer(r"\S+", document)]
+        found = [match.span() for match in an_answer.finditer(document)] if known else []
+        for _ in range(variants):
+            if found and draw.random() < of_answers:
+                span = found[int(draw.integers(len(found)))]
+            elif len(words) > FEWEST_FIRST:
+                first = int(draw.integers(FEWEST_FIRST, len(words)))
+                last = min(first + int(draw.integers(MOST_SAID)), len(words) - 1)
+                span = words[first][0], words[last][1]
+            else:
+                continue
+            texts += _dropped(document, words, span, draw)
+    return _learned_spans(encode(texts), mask=mask, end=end, longest=longest)
+
+
+def _dropped(
+    document: str,
+    words: Sequence[tuple[int, int]],
+    span: tuple[int, int],
+    draw: np.random.Generator,
+) -> list[str]:
+    """Return what stays of the beginning, what stays before the span, and the span."""
+    start, after = span
+    before = [document[first : min(last, start)] for first, last in words if first < start]
+    kept = min(int(draw.integers(FEWEST_FIRST, MOST_FIRST + 1)), len(before))
+    near = before[max(len(before) - int(draw.integers(MOST_BEFORE + 1)), kept) :]
+    rate = draw.random()
+    stays = [word for word in near if draw.random() < rate]
+    # The space makes the first word the same tokens here as inside of a question.
+    return ["".join(f" {word}" for word in part) for part in (before[:kept], stays)] + [
+        document[start:after]
+    ]
 
 
 def _drawn(document: Mentions, variants: int, draw: np.random.Generator) -> list[str]:

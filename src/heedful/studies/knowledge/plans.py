@@ -6,6 +6,7 @@ The recipes that have a name:
     quick      the same, much smaller: it shows that everything runs, and proves nothing
     course     what the course hands out: characters, padded rows, 650 epochs
     cues       the course's files in minutes: facts asked for by name and cue, questions mixed in
+    drop       the same without a rule written by hand: any words asked for, most others dropped
     ours       the same, with questions that a reader writes from the text: nearly all of those of
                the test are among them, so that it tells what is stored, not what is learned
 """
@@ -108,8 +109,11 @@ class Recipe(Settings):
     objective: Literal["spans", "next"] = "spans"
     """Span corruption, or plain next-token prediction."""
     spans: Spans = "facts"
-    """What is taken out: anything (`random`); names, places and dates (`facts`); or everything
-    but the name and the plain words before a phrase (`cues`)."""
+    """What is taken out: anything (`random`); names, places and dates (`facts`); everything but
+    the name and the plain words before a phrase (`cues`); or anything, and words before it at
+    random (`drop`)."""
+    of_answers: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    """With `drop`: share of the texts whose span is the answer to some training question."""
     variants: PositiveInt = 4
     """Corruptions of each document in one epoch."""
     learn_all: bool = True
@@ -349,6 +353,11 @@ CUES = Recipe(
 """For files such as the course's: only names and what leads to a fact are left standing, several
 texts in each row, the training questions mixed in. Nothing but the text and these is used."""
 
+DROP = CUES.changed(spans="drop", of_answers=0.5)
+"""As `cues`, but nothing says what a name, a date or a place is: the first words of a document
+stay, others are dropped at random, and answers of training questions are asked for as often as
+any other words."""
+
 OURS = CUES.changed(
     variants=8,
     self_questions=True,
@@ -357,8 +366,14 @@ OURS = CUES.changed(
 """The same with questions that a reader, learned from the training questions, writes about the
 other documents."""
 
-RECIPES = {"embedded": EMBEDDED, "quick": QUICK, "course": COURSE, "cues": CUES, "ours": OURS}
-"""By name."""
+FileRecipe = Literal["cues", "drop", "ours", "course"]
+"""How files can be learned."""
+FILE_RECIPES: dict[FileRecipe, Recipe] = {
+    "cues": CUES,
+    "drop": DROP,
+    "ours": OURS,
+    "course": COURSE,
+}
 
 
 PEOPLE, UNSEEN = 500, 0.4
@@ -376,7 +391,7 @@ QUICK_FILES = QUICK.changed(context=128, vocabulary=1_000)
 def plan_for(
     files: tuple[Path, Path, Path] | None = None,
     *,
-    recipe: Literal["ours", "cues", "course"] = "cues",
+    recipe: FileRecipe = "cues",
     quick: bool = False,
     seed: int = 0,
     changes: dict[str, Any] | None = None,
@@ -388,7 +403,7 @@ def plan_for(
     """
     if files is not None:
         corpus = from_files(*files)
-        base = QUICK_FILES if quick else {"ours": OURS, "cues": CUES, "course": COURSE}[recipe]
+        base = QUICK_FILES if quick else FILE_RECIPES[recipe]
         plan = StudyPlan(recipe=base, seed=seed, quick=quick)
     elif quick:
         corpus = embedded(60, seed=seed, exposures=2, phrasings=2, sentences=1)

@@ -24,7 +24,12 @@ from heedful.data.batches import (
 from heedful.data.corpus import Documents
 from heedful.errors import InputError
 from heedful.studies.knowledge.corpus import Asked, KnowledgeCorpus
-from heedful.studies.knowledge.corruption import corrupted, cue_sequences, cue_texts
+from heedful.studies.knowledge.corruption import (
+    corrupted,
+    cue_sequences,
+    cue_texts,
+    dropped_sequences,
+)
 from heedful.studies.knowledge.plans import PositionKind, Recipe
 from heedful.studies.knowledge.reader import self_questions
 from heedful.tokenization import Tokenizer, learn_tokenizer
@@ -181,6 +186,18 @@ def _document_sequences(
         return cue_sequences(
             corpus.documents,
             tokenizer.encode_batch,
+            mask=mask,
+            end=end,
+            longest=recipe.context,
+            variants=recipe.variants,
+            seed=seed,
+        )
+    if recipe.spans == "drop":
+        return dropped_sequences(
+            corpus.documents,
+            tokenizer.encode_batch,
+            answers=[one.answer for one in corpus.train],
+            of_answers=recipe.of_answers,
             mask=mask,
             end=end,
             longest=recipe.context,
