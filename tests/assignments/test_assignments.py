@@ -32,13 +32,14 @@ from heedful.assignments.assignment import (
 from heedful.assignments.grading import check_solutions, pick
 from heedful.assignments.submission import formulas_in
 from heedful.errors import FormulaError, InputError
-from heedful.views.assignment_exports import (
+from heedful.views.assignments import (
     canvas_table,
+    course_page,
     gradescope_text,
     read_roster,
+    student_page,
     tables,
 )
-from heedful.views.assignments import course_page, student_page
 from heedful.workers import TaskLimits
 
 READY = Path(sys.modules["heedful"].__file__ or "").parent / "assignments" / "attention.toml"

@@ -95,7 +95,7 @@ def test_what_nobody_expected_is_one_line_too(monkeypatch, heed) -> None:
     def broken(self: object) -> None:
         raise ZeroDivisionError("never")
 
-    monkeypatch.setattr("heedful.cli.inputs.KeysFlags.array", broken)
+    monkeypatch.setattr("heedful.cli.options.KeysFlags.array", broken)
     answer = heed("copyable")
     assert answer.code == 3
     assert answer.err.count("\n") == 1
@@ -125,7 +125,7 @@ def test_a_refusal_in_a_process_of_its_own() -> None:
 def test_only_the_called_verb_is_loaded() -> None:
     code = (
         "import sys; from heedful.cli.main import build_app; build_app('doctor'); "
-        "print('heedful.cli.serve' in sys.modules, 'heedful.cli.attend' in sys.modules)"
+        "print('heedful.cli.serve' in sys.modules, 'heedful.cli.attention' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "True False"

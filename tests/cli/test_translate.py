@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from heedful.cli.inputs import LINE_BYTES, blocks_of_lines
 from heedful.cli.main import main
+from heedful.cli.options import LINE_BYTES, blocks_of_lines
 from heedful.files import SHIPPED
 from heedful.studies.translation import Translator
 from heedful.studies.translation.documents import translate_texts

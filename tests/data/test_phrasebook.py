@@ -23,7 +23,6 @@ from heedful.data.synthetic.phrasebook import (
     phrasebook,
     typeset,
 )
-from heedful.data.synthetic.phrasebook.clauses import Owner, at, noun_phrase, of
 from heedful.data.synthetic.phrasebook.corpus import (
     LONGEST_IN_TRAINING,
     SHARES,
@@ -33,7 +32,16 @@ from heedful.data.synthetic.phrasebook.corpus import (
     linked_pairs,
     pair_of,
 )
-from heedful.data.synthetic.phrasebook.french import (
+from heedful.data.synthetic.phrasebook.grammar import Owner, at, noun_phrase, of
+from heedful.data.synthetic.phrasebook.words import (
+    ACTIVITIES,
+    BY_LEMMA,
+    GIVING,
+    INTRANSITIVE,
+    NOUNS,
+    REFLEXIVE,
+    TRANSITIVE,
+    adjectives_of,
     begins_with_vowel,
     elide,
     forms,
@@ -43,16 +51,6 @@ from heedful.data.synthetic.phrasebook.french import (
     present,
     word_count,
     words,
-)
-from heedful.data.synthetic.phrasebook.vocabulary import (
-    ACTIVITIES,
-    BY_LEMMA,
-    GIVING,
-    INTRANSITIVE,
-    NOUNS,
-    REFLEXIVE,
-    TRANSITIVE,
-    adjectives_of,
 )
 from heedful.errors import InputError
 

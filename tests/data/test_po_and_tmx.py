@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heedful.data.readers import read_po, read_tmx
 from heedful.data.text_files import ReadLimits, ReadOptions
-from heedful.data.translation_files import read_po, read_tmx
 from heedful.errors import InputError
 
 PO = r"""# A translation

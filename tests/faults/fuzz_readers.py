@@ -29,9 +29,15 @@ from memory_peak import peak_megabytes
 
 from heedful.data.corpus import Documents, Pairs
 from heedful.data.inspection import inspect_corpus
-from heedful.data.readers import read_json_lines, read_parallel, read_text, read_tsv
+from heedful.data.readers import (
+    read_json_lines,
+    read_parallel,
+    read_po,
+    read_text,
+    read_tmx,
+    read_tsv,
+)
 from heedful.data.splits import linked_groups, split
-from heedful.data.translation_files import read_po, read_tmx
 from heedful.errors import InputError
 
 SLOWEST_ALLOWED = 1.0

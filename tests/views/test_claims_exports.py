@@ -19,8 +19,16 @@ from heedful.claims.checker import CheckReport, Explanation, SheetProblem
 from heedful.claims.sheet import load_sheet, toml_lines
 from heedful.claims.verdict import Counterexample, Evidence, Repair, Verdict, Word
 from heedful.views.blocks import Block
-from heedful.views.claims import check_blocks, claims_page, explanation_blocks, verdict_figure
-from heedful.views.claims_exports import COLUMNS, csv_text, decisive, junit_text
+from heedful.views.claims import (
+    COLUMNS,
+    check_blocks,
+    claims_page,
+    csv_text,
+    decisive,
+    explanation_blocks,
+    junit_text,
+    verdict_figure,
+)
 from heedful.views.terminal import print_blocks, written
 
 NASTY = "<script>alert(1)</script> & [red]x[/red] \"'{{ 7 * 7 }} \\ =1+1"

@@ -50,21 +50,25 @@ from heedful.training.hooks import Evaluation
 from heedful.training.runs import FinishedRun
 from heedful.views import blocks as views
 from heedful.views.attention import (
+    NoiseComparison,
     copyable_blocks,
     copyable_figure,
     design_blocks,
     design_figure,
     in_keys,
+    noise_blocks,
+    noise_figure,
     reading_blocks,
     reading_figure,
     robust_heads_blocks,
     robust_heads_figure,
+    sequence_blocks,
+    sequence_figure,
 )
 from heedful.views.blocks import Block, Section, Span, Table, Text, View, group, table, view
 from heedful.views.drawing import MARKER
 from heedful.views.formatting import at_least, at_most, number
 from heedful.views.html import blocks_html, breakable, maths
-from heedful.views.noise import NoiseComparison, noise_blocks, noise_figure
 from heedful.views.order import (
     OrderFinding,
     OrderStudy,
@@ -73,7 +77,6 @@ from heedful.views.order import (
     positions_blocks,
     positions_figure,
 )
-from heedful.views.sequence import sequence_blocks, sequence_figure
 from heedful.views.terminal import WIDEST, print_blocks
 
 EYE = np.eye(6, 8)

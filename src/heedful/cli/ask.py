@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import JsonFlag, show
+from heedful.cli.options import JsonFlag, show
 from heedful.errors import InputError
 
 if TYPE_CHECKING:

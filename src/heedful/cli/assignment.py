@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from heedful.cli.output import JsonFlag, show, verb_group
+from heedful.cli.options import JsonFlag, show, verb_group
 from heedful.errors import InputError
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def grade(
     show(grades, course_blocks, json=json)
     if gradescope is not None:
         from heedful.files import write_atomic
-        from heedful.views.assignment_exports import gradescope_text
+        from heedful.views.assignments import gradescope_text
 
         write_atomic(gradescope, gradescope_text(grades, feedback))
     if to is not None:
@@ -185,7 +185,7 @@ def grade(
 def _roster(path: Path | None) -> list[dict[str, str]]:
     if path is None:
         return []
-    from heedful.views.assignment_exports import read_roster
+    from heedful.views.assignments import read_roster
 
     try:
         return read_roster(path.read_text("utf-8-sig"))
@@ -197,8 +197,7 @@ def _write(
     grades: CourseGrades, to: Path, feedback: Feedback, roster: list[dict[str, str]]
 ) -> None:
     from heedful.files import write_atomic
-    from heedful.views.assignment_exports import canvas_table, tables
-    from heedful.views.assignments import course_page, student_page
+    from heedful.views.assignments import canvas_table, course_page, student_page, tables
 
     to.mkdir(parents=True, exist_ok=True)
     names: dict[str, str] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show
+from heedful.cli.options import FigurePath, JsonFlag, check_figure_path, draw, show
 from heedful.errors import InputError
 
 if TYPE_CHECKING:
@@ -181,8 +181,7 @@ def _certify(sheets: list[Sheet], report: CheckReport, folder: Path) -> None:
 
 def _export(report: CheckReport, exports: Exports) -> None:
     from heedful.files import write_atomic
-    from heedful.views.claims import claims_page
-    from heedful.views.claims_exports import csv_text, junit_text
+    from heedful.views.claims import claims_page, csv_text, junit_text
 
     writers = {"junit": junit_text, "csv": csv_text, "html": claims_page}
     for kind, path in exports.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, show, verb_group
+from heedful.cli.options import FigurePath, JsonFlag, check_figure_path, draw, show, verb_group
 
 if TYPE_CHECKING:
     from heedful.data.text_files import ReadOptions

@@ -7,6 +7,9 @@ no mathematics. Every error leaves here as one line on stderr and an exit code:
 
 The docstring of a command is its help page: what stands before `Examples:` is the description,
 what follows is shown below the parameters, line by line.
+
+Two verbs live here, as they are about the verbs: `heed completion`, for your shell, and
+`heed manual`, the man page.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -51,15 +54,21 @@ class Subcommand(NamedTuple):
 
 
 VERBS = (
-    Subcommand("lab", "lab:lab", "Run every part of the laboratory and write the report."),
+    Subcommand("lab", "study:lab", "Run every part of the laboratory and write the report."),
     Subcommand("serve", "serve:serve", "Open the page in your browser."),
     Subcommand("site", "serve:site", "Write the page as a folder for any host, without a server."),
-    Subcommand("attend", "attend:attend_command", "Compute attention for one query or many."),
-    Subcommand("design", "design:app", "Design a query, heads, or K, Q and V, with a certificate."),
-    Subcommand("noise", "attend:noise", "What noisy keys do to one head or several."),
-    Subcommand("copyable", "design:copyable_command", "Which keys can be copied at all."),
-    Subcommand("properties", "order:properties", "What a layer does to the order of its inputs."),
-    Subcommand("positions", "order:positions", "Position schemes and what they guarantee."),
+    Subcommand("attend", "attention:attend_command", "Compute attention for one query or many."),
+    Subcommand(
+        "design",
+        "attention:design_app",
+        "Design a query, heads, or K, Q and V, with a certificate.",
+    ),
+    Subcommand("noise", "attention:noise", "What noisy keys do to one head or several."),
+    Subcommand("copyable", "attention:copyable_command", "Which keys can be copied at all."),
+    Subcommand(
+        "properties", "attention:properties", "What a layer does to the order of its inputs."
+    ),
+    Subcommand("positions", "attention:positions", "Position schemes and what they guarantee."),
     Subcommand(
         "check", "check:check", "Judge claims about attention: verdicts, counterexamples, repairs."
     ),
@@ -74,11 +83,11 @@ VERBS = (
     Subcommand("train", "train:train", "Train a decoder described by a TOML file."),
     Subcommand("resume", "train:resume", "Resume a run where it stopped."),
     Subcommand("runs", "train:runs_app", "List runs, or compare two."),
-    Subcommand("generate", "generate:generate", "Let a model continue a text."),
+    Subcommand("generate", "model:generate", "Let a model continue a text."),
     Subcommand(
-        "intervene", "inside:intervene", "Change what happens inside a model; measure the effect."
+        "intervene", "model:intervene", "Change what happens inside a model; measure the effect."
     ),
-    Subcommand("lens", "inside:lens", "What each layer would predict, and who writes a logit."),
+    Subcommand("lens", "model:lens", "What each layer would predict, and who writes a logit."),
     Subcommand("study", "study:app", "Run a study, with a record and a report."),
     Subcommand("translate", "translate:translate", "Translate texts, files or standard input."),
     Subcommand("export", "model:export", "Write a trained model for other programs."),
@@ -86,8 +95,8 @@ VERBS = (
     Subcommand(
         "doctor", "serve:doctor", "Show versions, threads, CPU features and optional parts."
     ),
-    Subcommand("completion", "shell:completion", "Print completions for bash, zsh or fish."),
-    Subcommand("manual", "shell:manual", "Print the man page."),
+    Subcommand("completion", "main:completion", "Print completions for bash, zsh or fish."),
+    Subcommand("manual", "main:manual", "Print the man page."),
 )
 
 FIRST = """Heedful: a laboratory of attention.
@@ -279,3 +288,70 @@ def shown_default(value: Any) -> str | None:
     if isinstance(value, float):
         return f"{value:g}"
     return str(value)
+
+
+ENDINGS = (
+    ("0", "done"),
+    ("1", "a claim is refuted"),
+    ("2", "bad input"),
+    ("3", "the work failed"),
+    ("130, 143", "ended by a signal"),
+)
+
+
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="Your shell.")], /
+) -> int:
+    """Print a script that lets your shell complete the verbs and options of heed.
+
+    Examples:
+
+        heed completion bash > ~/.local/share/bash-completion/completions/heed
+        heed completion zsh > ~/.zfunc/_heed
+        heed completion fish > ~/.config/fish/completions/heed.fish
+    """
+    print(build_app().generate_completion(prog_name="heed", shell=shell))
+    return 0
+
+
+def manual() -> int:
+    """Print the man page of heed.
+
+    Examples:
+
+        heed manual > heed.1; man ./heed.1
+        heed manual > ~/.local/share/man/man1/heed.1
+    """
+    examples = [line.strip() for line in EPILOGUE.splitlines() if line.startswith("  ")]
+    lines = [
+        f'.TH HEED 1 "" "heedful {__version__}" "Heedful"',
+        ".SH NAME",
+        "heed \\- a laboratory of attention: every statement is an experiment that you can run",
+        ".SH SYNOPSIS",
+        ".B heed",
+        ".I COMMAND",
+        "[OPTIONS]",
+        ".SH DESCRIPTION",
+        "Computes, designs and tests attention; judges claims about it; trains, translates with",
+        "and questions decoders. Every command has a help page with examples:",
+        ".B heed COMMAND \\-\\-help",
+        ".SH COMMANDS",
+        *(part for verb in VERBS for part in (".TP", f".B {verb.name}", _roff(verb.help))),
+        ".SH OPTIONS OF EVERY COMMAND",
+        *(".TP", ".B \\-\\-json", "Print the record instead of the text."),
+        *(".TP", ".B \\-\\-debug", "Show the traceback of an error."),
+        ".SH EXIT STATUS",
+        *(part for code, says in ENDINGS for part in (".TP", f".B {code}", says)),
+        ".SH EXAMPLES",
+        ".nf",
+        *map(_roff, examples),
+        ".fi",
+    ]
+    print("\n".join(lines))
+    return 0
+
+
+def _roff(text: str) -> str:
+    """Return a line as roff wants it: hyphens that can be copied, nothing read as a command."""
+    written = text.replace("\\", "\\e").replace("-", "\\-")
+    return f"\\&{written}" if written.startswith((".", "'")) else written

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from heedful.cli.output import JsonFlag, show
+from heedful.cli.options import JsonFlag, show
 
 if TYPE_CHECKING:
     from heedful.progress import Step

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from heedful.cli.output import JsonFlag, show, verb_group
+from heedful.cli.options import JsonFlag, show, verb_group
 from heedful.errors import InputError
 from heedful.progress import Meter, meter
 

@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from cyclopts import Parameter
 
-from heedful.cli.inputs import arriving, blocks_of_lines
-from heedful.cli.output import FigurePath, JsonFlag, check_figure_path, draw, escaped, show
+from heedful.cli.options import (
+    FigurePath,
+    JsonFlag,
+    arriving,
+    blocks_of_lines,
+    check_figure_path,
+    draw,
+    escaped,
+    show,
+)
 from heedful.errors import InputError, RunError
 from heedful.files import SHIPPED, atomic_file
 

@@ -1,9 +1,13 @@
-"""Attention, designs, copyable keys and robust heads."""
+"""Attention: for a query, designed, with noisy keys, and in a sequence.
+
+Noise is shown exact beside sampled beside the limit, as a table and as boxes; K, Q and V of a
+sequence as outer products, as matrices, and as heat maps.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -13,10 +17,12 @@ from matplotlib.ticker import MaxNLocator
 from scipy.spatial import ConvexHull, QhullError
 
 from heedful.attention.design import Certificate, Design
+from heedful.attention.distribution import KeyCloud, NoiseStudy
 from heedful.attention.hull import Copyable
 from heedful.attention.operation import AttentionResult, Reading
 from heedful.attention.robust import HeadsChoice, HeadsDesign
-from heedful.views.blocks import Block, Text, facts, table
+from heedful.attention.sequence import Addition, SequenceDesign
+from heedful.views.blocks import Block, Bullets, Span, Text, facts, table
 from heedful.views.drawing import (
     BLUE,
     GREEN,
@@ -25,11 +31,12 @@ from heedful.views.drawing import (
     ORANGE,
     PURPLE,
     RED,
+    draw_matrix,
     house_style,
     legend_below,
     new_figure,
 )
-from heedful.views.formatting import at_least, at_most, many, number, sentence, some, vector
+from heedful.views.formatting import at_least, at_most, many, matrix, number, sentence, some, vector
 
 READING_ROWS = 20
 """Keys listed in the terminal; the rest is summed up."""
@@ -564,3 +571,350 @@ def _draw_curve(axes: Axes, budget: str, curve: Curve) -> None:
         linewidth=2.4,
         label="found by the search",
     )
+
+
+MOST_KEYS = 6
+"""Keys shown one by one: the noisy ones, those wanted, and those read most."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NoiseComparison(NoiseStudy):
+    """A study, and a second one of other heads over the same noisy keys."""
+
+    versus: NoiseStudy
+    """The study of the other heads."""
+
+    @classmethod
+    def of(cls, first: NoiseStudy, second: NoiseStudy) -> NoiseComparison:
+        """Put two studies side by side; the record reads as the first one."""
+        own = {field.name: getattr(first, field.name) for field in fields(NoiseStudy)}
+        return cls(**own, versus=second)
+
+
+def noise_blocks(record: NoiseStudy) -> Iterator[Block]:
+    """Yield the weights of the keys of interest, then how often it fails."""
+    studies = _studies(record)
+    keys = shown_keys(record)
+    title = "What noise does to " + " and ".join(heads_of(study) for study in studies)
+    grid = table(title, "", *_headings(studies), left=(0,))
+    for key in keys:
+        grid.row(f"α_{key} mean", *_weight_cells(studies, "mean", key))
+        grid.row(f"α_{key} std", *_weight_cells(studies, "std", key), gap=True)
+    for name, cells in _outcome_rows(studies):
+        grid.row(name, *cells)
+    yield grid
+    others = record.keys - len(keys)
+    if others:
+        rest = np.setdiff1d(np.arange(record.keys), keys)
+        mean = max(float(_best(study).mean[rest].max()) for study in studies)
+        keys_said = "key has" if others == 1 else f"{others} keys have each"
+        yield Text(f"The other {keys_said} a mean α of at most {number(mean)}.")
+    yield Text(
+        f"t = average value of the wanted keys; a draw fails when ‖c − t‖ > {number(record.radius)}"
+        f". Sampled: {record.sampled.draws:,} draws, ± one standard error."
+    )
+    for study in studies:
+        yield Text(_grounds(study, named=len(studies) > 1))
+
+
+def noise_figure(record: NoiseStudy) -> Figure:
+    """Draw the noisy key itself, then α of the keys of interest, a panel for each choice of heads.
+
+    The first panel is figure 1 of the course sheets: μ_a, and where k_a may lie.
+    """
+    studies = _studies(record)
+    cloud = record.cloud
+    with house_style():
+        count = len(studies) + (cloud is not None)
+        figure = new_figure(4.4 * count + (2.0 if count == 1 else 0.6), 3.7)
+        panels = list(figure.subplots(1, count, squeeze=False)[0])
+        if cloud is not None:
+            draw_cloud(panels.pop(0), cloud)
+        keys = shown_keys(record)
+        for axes, study in zip(panels, studies, strict=True):
+            _draw_boxes(axes, study, keys)
+            failing = 100 * _best(study).failure_probability
+            axes.set_title(f"{heads_of(study)}: fails {failing:.3g} % of draws")
+            axes.sharey(panels[0]) if axes is not panels[0] else None
+        panels[0].set_ylabel(r"$\bar\alpha_i$ over the draws")
+        legend_below(figure, panels[0], 4)
+        return figure
+
+
+def cloud_figure(cloud: KeyCloud) -> Figure:
+    """Draw figure 1 of the course sheets alone: μ_a, and where k_a may lie."""
+    with house_style():
+        figure = new_figure(5.0, 3.4)
+        draw_cloud(figure.add_subplot(), cloud)
+        return figure
+
+
+def draw_cloud(axes: Axes, cloud: KeyCloud) -> None:
+    """Draw a mean as an arrow, and draws of its key around it in red."""
+    points = np.asarray(cloud.draws)
+    axes.plot(points[:, 0], points[:, 1], "o", color=RED, markersize=3, alpha=0.35, zorder=2)
+    axes.annotate(
+        "", tuple(cloud.mean), (0, 0), arrowprops={"arrowstyle": "-|>", "color": BLUE, "lw": 2.2}
+    )
+    axes.annotate(rf"$\mu_{{{cloud.key}}}$", tuple(cloud.mean), (4, 9), textcoords="offset points")
+    axes.plot([0], [0], "+", color=BLUE, markersize=9)
+    reach = float(np.abs(points).max()) * 1.08
+    axes.set(xlim=(-reach, reach), ylim=(-reach / 2, reach / 2), aspect="equal")
+    axes.set(xlabel=rf"along $\mu_{{{cloud.key}}}$", ylabel="across it")
+    axes.set_title(rf"Where $k_{{{cloud.key}}}$ may lie ({len(points)} draws)")
+
+
+def heads_of(study: NoiseStudy) -> str:
+    """Name the heads of a study: `2 heads on 0, 1`, or `1 head on 0+1`.
+
+    (The text of each head is the combination of keys that its query points to.)
+    """
+    names = [name.replace(" ", "") for name in study.names]
+    return f"{many(study.heads, 'head')} on {some(names, 6)}"
+
+
+def shown_keys(record: NoiseStudy) -> list[int]:
+    """Return the keys of interest, ascending: noisy ones first, then those read most."""
+    read = np.max(
+        [np.maximum(_best(study).mean, study.noiseless) for study in _studies(record)], axis=0
+    )
+    most = [key for key in np.argsort(-read, kind="stable").tolist() if read[key] > 0.01]
+    return sorted(dict.fromkeys([*record.noisy[:MOST_KEYS], *most]))[:MOST_KEYS]
+
+
+def _studies(record: NoiseStudy) -> list[NoiseStudy]:
+    return [record, record.versus] if isinstance(record, NoiseComparison) else [record]
+
+
+def _best(study: NoiseStudy) -> Any:
+    return study.sampled if study.exact is None else study.exact
+
+
+def _headings(studies: list[NoiseStudy]) -> Iterator[str]:
+    for study in studies:
+        name = heads_of(study)  # stands above the widest of its three columns
+        yield from (
+            ("exact", "sampled", "β → ∞")
+            if len(studies) == 1
+            else ("\nexact", f"{name}\nsampled", "\nβ → ∞")
+        )
+
+
+def _weight_cells(studies: list[NoiseStudy], what: str, key: int) -> Iterator[str]:
+    for study in studies:
+        exact = "–" if study.exact is None else f"{getattr(study.exact, what)[key]:.4f}"
+        limit = "–" if study.limit is None else f"{getattr(study.limit, what)[key]:.4f}"
+        drawn = getattr(study.sampled, what)[key]
+        yield from (exact, f"{drawn:.4f} ± {getattr(study.sampled, what + '_se')[key]:.4f}", limit)
+
+
+def _outcome_rows(studies: list[NoiseStudy]) -> Iterator[tuple[str, list[str]]]:
+    fails, between, errors = [], [], []
+    for study in studies:
+        exact, sampled, limit = study.exact, study.sampled, study.limit
+        fails += [
+            "–" if exact is None else f"{exact.failure_probability:.4f}",
+            f"{sampled.failure_probability:.4f}",
+            "–" if limit is None else _four(limit.failure_probability),
+        ]
+        between += ["", f"{sampled.failure_low:.4f}…{sampled.failure_high:.4f}", ""]
+        squared = None if exact is None else exact.mean_squared_error
+        errors += [_four(squared, root=True), _four(sampled.mean_squared_error, root=True), ""]
+    yield "P(fails)", fails
+    yield "  95 % interval", between
+    yield "√E‖c − t‖²", errors
+
+
+def _four(value: float | None, *, root: bool = False) -> str:
+    return "–" if value is None else f"{value**0.5 if root else value:.4f}"
+
+
+def _grounds(study: NoiseStudy, *, named: bool) -> str:
+    start = f"{heads_of(study)}: " if named else ""
+    if study.exact is None:
+        said = f"{start}No exact answer, because {study.exact_reason}."
+    else:
+        said = (
+            f"{start}Exact to {study.exact.certified_error:.1g} ({study.exact.nodes:,} nodes); the "
+            f"draws agree with it within {number(study.agreement, 2)} standard errors."
+        )
+    if study.limit is None:
+        said += f" No limit, because {study.limit_reason}."
+    return said
+
+
+def _draw_boxes(axes: Axes, study: NoiseStudy, keys: list[int]) -> None:
+    best = _best(study)
+    drawn = best if best.quantiles is not None else study.sampled
+    for place, key in enumerate(keys):
+        first = place == 0
+        if drawn.quantiles is not None:
+            low, lower, middle, upper, high = drawn.quantiles[:, key]
+            axes.vlines(place - 0.12, low, high, color=BLUE, linewidth=1.4)
+            axes.bar(
+                place - 0.12,
+                upper - lower,
+                bottom=lower,
+                width=0.3,
+                color=BLUE,
+                alpha=0.45,
+                label="half of the draws (line: 90 %)" if first else None,
+            )
+            axes.hlines(middle, place - 0.27, place + 0.03, color=BLUE, linewidth=2.2)
+        axes.errorbar(
+            place + 0.18,
+            best.mean[key],
+            yerr=best.std[key],
+            fmt="o",
+            color=ORANGE,
+            markersize=5,
+            capsize=3,
+            label="mean ± std" if first else None,
+        )
+        if study.limit is not None:
+            axes.plot(
+                place + 0.36,
+                study.limit.mean[key],
+                "D",
+                markerfacecolor="none",
+                color=GREEN,
+                markersize=5,
+                label=r"mean as $\beta \to \infty$" if first else None,
+            )
+    wanted = study.noiseless[keys]
+    axes.hlines(
+        wanted,
+        np.arange(len(keys)) - 0.42,
+        np.arange(len(keys)) + 0.46,
+        color=MARKER,
+        linestyle=":",
+        linewidth=1.2,
+        label="without noise",
+    )
+    axes.set_xticks(np.arange(len(keys)), [f"{key}" for key in keys])
+    axes.set(xlabel="key $i$", xlim=(-0.6, len(keys) - 0.35), ylim=(-0.08, 1.08))
+    axes.grid(visible=False, axis="x")
+
+
+LARGEST = 8
+"""Matrices with more rows or columns are not written out."""
+FORMS = {
+    "kqv": "K, Q and V for",
+    "values": "K and Q (V = I) for",
+    "identity": "Without matrices (K = Q = V = I), for",
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FourVectorsDesign(SequenceDesign):
+    """An answer to the four-vector problem, beside what happens without matrices."""
+
+    without: SequenceDesign | None
+    """The same problem with K = Q = V = I, beside an answer with all three matrices."""
+    additions: tuple[Addition, ...]
+    """What adding u_d or u_c to x_1 would change without matrices."""
+
+    @classmethod
+    def of(
+        cls,
+        design: SequenceDesign,
+        *,
+        without: SequenceDesign | None,
+        additions: tuple[Addition, ...],
+    ) -> FourVectorsDesign:
+        """Put the answers together; the record reads as `design`."""
+        own = {field.name: getattr(design, field.name) for field in fields(SequenceDesign)}
+        return cls(**own, without=without, additions=additions)
+
+
+def sequence_blocks(record: SequenceDesign) -> Iterator[Block]:
+    """Yield the matrices, what each position reads and gets, and the certificate."""
+    yield _summary(record)
+    if record.form != "identity":
+        yield from _matrices(record)
+    if record.weights is not None:
+        yield _reading(record)
+    proof = record.certificate
+    yield Text(f"Certificate ({proof.kind}): {sentence(proof.statement)}")
+    if isinstance(record, FourVectorsDesign):
+        yield from _without_matrices(record)
+
+
+def sequence_figure(record: SequenceDesign) -> Figure:
+    """Draw K, Q, V and the weights as heat maps."""
+    with house_style():
+        figure = new_figure(10.0, 3.1)
+        panels = figure.subplots(1, 4)
+        for axes, name in zip(panels, "KQV", strict=False):
+            W = getattr(record, name)
+            draw_matrix(axes, W, float(np.abs(W).max()) or 1.0)
+            axes.set_title(f"${name}$")
+        assert record.weights is not None
+        axes = panels[3]
+        draw_matrix(axes, record.weights, 1.0, "Blues")
+        axes.set_yticks(range(len(record.positions)), [str(p) for p in record.positions])
+        axes.set(xlabel="reads position", ylabel="position")
+        axes.set_title(r"$\alpha$")
+        for axes in panels:
+            axes.set_aspect("equal")
+        title = f"K, Q and V with an error of {number(record.error)}"
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+        return figure
+
+
+def _summary(record: SequenceDesign) -> Block:
+    word = (
+        ""
+        if record.feasible
+        else ": impossible"
+        if record.certificate.proof
+        else ": none was found"
+    )
+    outputs = some([f"c_{p} = {record.expressions[f'y_{p}']}" for p in record.positions], 4)
+    grid = table(f"{FORMS[record.form]} {outputs}{word}", "", "", left=(0, 1))
+    if record.form != "identity":
+        for name in "KQV":
+            if name in record.expressions:
+                grid.row(name, record.expressions[name])
+    if record.beta is not None:
+        grid.row("scale β", f"{number(record.beta)} (smallest that reaches the tolerance)")
+    if record.error is not None:
+        absolute = "" if record.error_scale == 1 else f", {number(record.error_absolute)} absolute"
+        grid.row("error", f"{number(record.error)}{absolute} (allowed: {number(record.tolerance)})")
+    return grid
+
+
+def _matrices(record: SequenceDesign) -> Iterator[Block]:
+    shown = [(name, getattr(record, name)) for name in "KQV"]
+    if any(W is None or max(W.shape) > LARGEST for _, W in shown):
+        return
+    grid = table("As matrices", *(name for name, _ in shown), left=(0, 1, 2))
+    grid.row(*(Span(matrix(W), wrap=False) for _, W in shown))
+    yield grid
+
+
+def _reading(record: SequenceDesign) -> Block:
+    grid = table("What each position reads", "position", "α", "c", "wanted", left=(0, 1, 2, 3))
+    assert record.weights is not None
+    for row, position in enumerate(record.positions[:20]):
+        grid.row(
+            str(position),
+            vector(record.weights[row], digits=3, most=6),
+            record.expressions.get(f"c_{position}", ""),
+            record.expressions[f"y_{position}"],
+        )
+    return grid
+
+
+def _without_matrices(record: FourVectorsDesign) -> Iterator[Block]:
+    if record.without is not None and not record.without.feasible:
+        proof = record.without.certificate
+        wanted = record.expressions[f"y_{proof.position}"]
+        yield Text("")
+        yield Text(
+            f"Without K, Q and V it is impossible: every output is an average of the inputs, and "
+            f"c_{proof.position} = {wanted} is {at_least(proof.distance)} or more away from each."
+        )
+    yield Text("")
+    yield Text("Adding a vector to x_1, without matrices:")
+    yield Bullets(tuple(sentence(addition.statement) for addition in record.additions))

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from scipy.spatial import ConvexHull
 
 from heedful.studies.exploration import Averaging, Exploration, NoiseContrast
-from heedful.views.attention import robust_heads_figure
+from heedful.views.attention import cloud_figure, robust_heads_figure, sequence_figure
 from heedful.views.blocks import Block, Command, Formula, Group, Section, group, table
 from heedful.views.drawing import (
     BLUE,
@@ -23,8 +23,6 @@ from heedful.views.drawing import (
     new_figure,
 )
 from heedful.views.formatting import number, sentence
-from heedful.views.noise import cloud_figure
-from heedful.views.sequence import sequence_figure
 
 
 def exploration_section(record: Exploration, seconds: float) -> Section:

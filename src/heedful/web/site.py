@@ -36,8 +36,7 @@ from heedful.progress import Step
 from heedful.records import Record, plain
 from heedful.web.answers import as_json
 from heedful.web.app import about, built_folder, missing_page
-from heedful.web.assignments_api import described, ready_assignment
-from heedful.web.claims_api import catalog_dict, verdict_dict
+from heedful.web.claims_api import catalog_dict, described, ready_assignment, verdict_dict
 from heedful.workers import TaskLimits
 
 MANIFEST = "heedful-site.json"

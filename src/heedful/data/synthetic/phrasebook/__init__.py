@@ -7,6 +7,6 @@ sentences, seed)` gives text in one language from the same words.
 from __future__ import annotations
 
 from heedful.data.synthetic.phrasebook.corpus import Pair, Phrasebook, monolingual, phrasebook
-from heedful.data.synthetic.phrasebook.french import keyboard, typeset
+from heedful.data.synthetic.phrasebook.words import keyboard, typeset
 
 __all__ = ["Pair", "Phrasebook", "keyboard", "monolingual", "phrasebook", "typeset"]

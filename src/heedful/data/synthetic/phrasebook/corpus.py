@@ -31,11 +31,15 @@ from heedful.data.synthetic import (
     stable_number,
     whole_number,
 )
-from heedful.data.synthetic.phrasebook import actions, descriptions, questions
-from heedful.data.synthetic.phrasebook.choices import pronoun_for, third_person
-from heedful.data.synthetic.phrasebook.clauses import Draft, Subject, finished
-from heedful.data.synthetic.phrasebook.french import word_count, words
-from heedful.data.synthetic.phrasebook.links import WordLink, located, noting
+from heedful.data.synthetic.phrasebook import templates
+from heedful.data.synthetic.phrasebook.grammar import (
+    Draft,
+    Subject,
+    finished,
+    pronoun_for,
+    third_person,
+)
+from heedful.data.synthetic.phrasebook.words import WordLink, located, noting, word_count, words
 from heedful.errors import InputError
 from heedful.records import Record
 
@@ -46,14 +50,8 @@ Template = Callable[[Draws, Subject | None], Draft]
 _TABLES = read_vocabulary(__file__, "templates")
 
 
-def _template(name: str) -> Template:
-    modules = (actions, descriptions, questions)
-    template: Template = next(vars(one)[name] for one in modules if name in vars(one))
-    return template
-
-
 SHARES: dict[Template, float] = {
-    _template(name): share for name, share in _TABLES["shares"].items()
+    getattr(templates, name): share for name, share in _TABLES["shares"].items()
 }
 """How often each template is drawn, relative to the others."""
 
@@ -318,7 +316,9 @@ def linked_pairs(count: int, seed: int = 0) -> tuple[LinkedPair, ...]:
 MOST_SENTENCES = 2_000_000
 """The longest text on offer."""
 
-_ABOUT_SOMEBODY = tuple(map(_template, _TABLES["paragraphs"]["about_somebody"]))
+_ABOUT_SOMEBODY: tuple[Template, ...] = tuple(
+    getattr(templates, name) for name in _TABLES["paragraphs"]["about_somebody"]
+)
 
 
 def monolingual(
