@@ -1,14 +1,15 @@
 """How soon does a decoder know the birth places in the course's text, against the course's recipe?
 
     heed study knowledge --pretrain wiki.txt --train birth_places_train.tsv \\
-        --dev birth_dev.tsv --recipe ours --output study-ours      (and the same with cues)
+        --dev birth_dev.tsv --recipe cues --output study-cues      (and the same with drop, ours)
     python benchmarks/course_recipe.py --data . --run course
-    python benchmarks/bench_knowledge.py --course course --studies study-ours study-cues
+    python benchmarks/bench_knowledge.py --course course --studies study-cues study-drop
     python benchmarks/bench_knowledge.py                           (writes the pages again)
 
-Curves and tables come from the records of the studies. The course's recipe takes the better part of
-a day of one core: a stretch of it is trained (`course_recipe.py`), and nothing is said of the rest.
-Minutes are those in which a processor worked, all cores added up.
+Curves and tables come from the records of the studies. What is stored of other studies stays, each
+with the machine that it was trained on. The course's recipe takes the better part of a day of one
+core: a stretch of it is trained (`course_recipe.py`), and nothing is said of the rest. Minutes are
+those in which a processor worked, all cores added up; those of two machines are never compared.
 
 Stores benchmarks/results/knowledge.json, docs/_static/knowledge_curve.svg, and the tables of
 docs/knowledge_results.md.
@@ -28,14 +29,23 @@ from knowledge_tables import write_tables
 from matplotlib.axes import Axes
 from surroundings import surroundings
 
-from heedful.views.drawing import BLUE, GREY, ORANGE, house_style, legend_below, new_figure, save
+from heedful.views.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    house_style,
+    legend_below,
+    new_figure,
+    save,
+)
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "knowledge.json"
 FIGURE = HERE.parent / "docs" / "_static" / "knowledge_curve.svg"
 PAGE = HERE.parent / "docs" / "knowledge_results.md"
 THRESHOLDS = (0.10, 0.25, 0.36, 0.50)
-COLOURS = {"ours": BLUE, "cues": ORANGE}
+COLOURS = {"ours": BLUE, "cues": ORANGE, "drop": GREEN}
 ARM = ("arm", "kind", "accuracy", "low", "high", "minutes", "pretraining_minutes", "parameters",
        "seeds", "questions", "held_out_accuracy", "curve")  # fmt: skip
 ABSTENTION = ("wanted_error", "threshold", "held_out_coverage", "held_out_error", "promised_error",
@@ -46,10 +56,12 @@ ABSTENTION = ("wanted_error", "threshold", "held_out_coverage", "held_out_error"
 def study_of(folder: Path) -> dict[str, Any]:
     """Return what is kept of a study's record."""
     record = json.loads((folder / "knowledge.json").read_text(encoding="utf-8"))
+    settings = record["recipe"]
     return {
-        "recipe": "ours" if record["recipe"]["self_questions"] else "cues",
+        "recipe": "ours" if settings["self_questions"] else settings["spans"],
+        "machine": surroundings("torch"),
         "test questions in its text": record["test_questions"],
-        "settings": record["recipe"],
+        "settings": settings,
         "questions": record["questions"],
         "arms": [{name: arm[name] for name in ARM} for arm in record["arms"]],
         "abstention": {name: record["risk_coverage"][name] for name in ABSTENTION},
@@ -75,12 +87,14 @@ def time_to(curve: list[dict[str, float]], wanted: float) -> float | None:
 def ratios(studies: list[dict[str, Any]], course: dict[str, Any]) -> list[dict[str, Any]]:
     """Return how long each curve took to each accuracy, and how much longer the course's stretch.
 
-    The course's recipe was below that accuracy after its stretch, so it takes longer still.
+    The course's recipe was below that accuracy after its stretch, so it takes longer still. Only
+    where both were trained on one machine is anything said.
     """
     rows = []
     trained = course["processor minutes trained"]
     then = course["accuracy then"]["high"] if "accuracy then" in course else 1.0
     for study in studies:
+        compared = study["machine"] == course["machine"]
         for arm in study["arms"]:
             positions = "rotary" if "rotary" in arm["arm"] else "learned"
             for wanted in THRESHOLDS if arm["curve"] else ():
@@ -91,7 +105,10 @@ def ratios(studies: list[dict[str, Any]], course: dict[str, Any]) -> list[dict[s
                         "positions": positions,
                         "accuracy": wanted,
                         "processor minutes": taken,
-                        "at least": trained / taken if taken and then < wanted else None,
+                        "precision": study["settings"]["precision"],
+                        "at least": (
+                            trained / taken if compared and taken and then < wanted else None
+                        ),
                     }
                 )
     return rows
@@ -115,7 +132,9 @@ def draw(result: dict[str, Any]) -> None:
                     linestyle="-" if rotary else "--",
                     marker="o" if rotary else None,
                     markersize=3.5,
-                    label=f"{study['recipe']}, {'rotary' if rotary else 'learned'} positions",
+                    alpha=1.0 if study["settings"]["precision"] == "float32" else 0.45,
+                    label=f"{study['recipe']}, {'rotary' if rotary else 'learned'}, "
+                    f"{study['settings']['precision']}",
                 )
         if "accuracy then" in course:
             _draw_stretch(axes, course)
@@ -136,27 +155,35 @@ def _draw_stretch(axes: Axes, course: dict[str, Any]) -> None:
     )  # fmt: skip
 
 
+def _kind(study: dict[str, Any]) -> tuple[str, str]:
+    """A study takes the place of another one of its recipe and precision."""
+    return study["recipe"], study["settings"]["precision"]
+
+
+def _seeds(study: dict[str, Any]) -> int:
+    return max(len(arm["seeds"]) for arm in study["arms"])
+
+
 def main() -> None:
     """Put the records together if told where they are, and write the pages."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--course", type=Path, help="folder of course_recipe.py")
     parser.add_argument("--studies", type=Path, nargs="*", default=[], help="folders of studies")
     asked = parser.parse_args()
-    if asked.course is not None:
-        # The recipe that has not seen the questions of the test comes first.
-        studies = sorted(
-            map(study_of, asked.studies), key=lambda one: one["test questions in its text"]
-        )
-        course = json.loads((asked.course / "course.json").read_text(encoding="utf-8"))
-        result = {
-            "question": "How soon does a decoder know the birth places in the course's text?",
-            "times": ratios(studies, course),
-            "studies": studies,
-            "course": course,
-            "machine": surroundings("torch"),
-        }
-        RESULTS.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
     result = json.loads(RESULTS.read_text(encoding="utf-8"))
+    if asked.course is not None:
+        course = json.loads((asked.course / "course.json").read_text(encoding="utf-8"))
+        result["course"] = course | {"machine": surroundings("torch")}
+    if asked.studies:
+        new = {_kind(study): study for study in map(study_of, asked.studies)}
+        kept = [study for study in result["studies"] if _kind(study) not in new]
+        # Those with most seeds first; last what has seen the questions of the test.
+        result["studies"] = sorted(
+            [*new.values(), *kept],
+            key=lambda one: (one["test questions in its text"], -_seeds(one), one["recipe"]),
+        )
+    result["times"] = ratios(result["studies"], result["course"])
+    RESULTS.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
     draw(result)
     write_tables(PAGE, result)
     print(f"{RESULTS}, {FIGURE} and the tables of {PAGE} are written")

@@ -43,10 +43,10 @@ def tables(result: dict[str, Any]) -> dict[str, list[str]]:
 
 def _arms(studies: list[dict[str, Any]]) -> Iterator[str]:
     yield (
-        "| arm | right, % | 95 % | test questions in its text | held out, % | "
+        "| arm | right, % | 95 % | each seed, % | test questions in its text | held out, % | "
         "parameters, millions | processor minutes |"
     )
-    yield "|---|---|---|---|---|---|---|"
+    yield "|---|---|---|---|---|---|---|---|"
     baselines: dict[str, str] = {}
     for study in studies:
         for arm in study["arms"]:
@@ -54,17 +54,15 @@ def _arms(studies: list[dict[str, Any]]) -> Iterator[str]:
             right = _percent(arm["accuracy"])
             if arm["kind"] == "baseline":
                 name = BASELINES.get(arm["arm"]) or _always(arm["arm"])
-                baselines[name] = f"| {name} | {right} | {interval} | | | | |"
+                baselines[name] = f"| {name} | {right} | {interval} | | | | | |"
                 continue
             minutes = f"{arm['curve'][-1]['processor_minutes']:.1f}" if arm["curve"] else ""
             seeds = ", ".join(_percent(value) for value in arm["seeds"].values())
-            name = f"`{study['recipe']}`, {_named(arm)}"
+            name = f"{_title(study)}, {_named(arm)}"
             trained = arm["arm"] != "no pretraining"
             seen = study["test questions in its text"] if trained else 0
-            if len(arm["seeds"]) > 1:
-                name += f" (seeds: {seeds})"
             yield (
-                f"| {name} | {right} | {interval} | {seen} | "
+                f"| {name} | {right} | {interval} | {seeds} | {seen} | "
                 f"{_percent(arm['held_out_accuracy'])} | {arm['parameters'] / 1e6:.2f} | "
                 f"{minutes} |"
             )
@@ -81,7 +79,7 @@ def _curves(studies: list[dict[str, Any]]) -> Iterator[str]:
                     f"{point['processor_minutes']:.2f}: {_percent(point['accuracy'])}"
                     for point in arm["curve"]
                 )
-                yield f"| `{study['recipe']}`, {_named(arm)} | {points} |"
+                yield f"| {_title(study)}, {_named(arm)} | {points} |"
 
 
 def _course(course: dict[str, Any]) -> Iterator[str]:
@@ -119,7 +117,7 @@ def _times(times: list[dict[str, Any]]) -> Iterator[str]:
         taken, least = row["processor minutes"], row["at least"]
         cells = (
             f"{_percent(row['accuracy'], 0)} %",
-            f"`{row['recipe']}`, {row['positions']}",
+            f"`{row['recipe']}`, {row['precision']}, {row['positions']}",
             "not reached" if taken is None else f"{taken:.2f}",
             "" if least is None else f"{least:.0f} ×",
         )
@@ -140,7 +138,7 @@ def _abstention(studies: list[dict[str, Any]]) -> Iterator[str]:
             wrong = f"{_percent(found['test_error'])} ({low} to {high})"
         threshold = "none" if found["threshold"] > 1 else f"{found['threshold']:.3f}"
         cells = (
-            f"`{study['recipe']}`",
+            _title(study),
             _percent(found["error_without"]),
             _percent(found["wanted_error"], 0),
             threshold,
@@ -149,6 +147,10 @@ def _abstention(studies: list[dict[str, Any]]) -> Iterator[str]:
             _percent(study["invented names answered"]),
         )
         yield f"| {' | '.join(cells)} |"
+
+
+def _title(study: dict[str, Any]) -> str:
+    return f"`{study['recipe']}`, {study['settings']['precision']}"
 
 
 def _always(name: str) -> str:
