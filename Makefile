@@ -8,6 +8,10 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --constraint 
 LAB_EXTRAS  := models,web
 TEST_EXTRAS := models,web,hf,onnx,notebook,cluster,dev
 
+# Compiled modules are kept, also where the environment says otherwise: the tests start hundreds of
+# processes, and each of them would compile everything again.
+export PYTHONDONTWRITEBYTECODE :=
+
 # What the page of `heed serve` is built from.
 PAGE_SOURCES := hatch_build.py page/package-lock.json $(shell find page/src page/*.* -type f 2>/dev/null)
 

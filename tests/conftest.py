@@ -13,11 +13,14 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 import signal
 
+import axes
 import pytest
 import tools
 from hypothesis import settings
 
 from heedful.progress import duration
+
+axes.install()  # before any module with axes is imported
 
 # A suite started with `&`, nohup or from a job without a terminal ignores Ctrl-C, and its children
 # would inherit that: tests of Ctrl-C are about a command that somebody typed.

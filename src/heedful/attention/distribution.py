@@ -688,7 +688,7 @@ class KeyCloud(Record):
 
     key: int
     """Which key, from 0."""
-    mean: Float[np.ndarray, 2]
+    mean: Float[np.ndarray, " 2"]
     """μ_i in the plane."""
     draws: Float[np.ndarray, "m 2"]
     """Draws of k_i in the plane."""

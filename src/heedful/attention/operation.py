@@ -179,7 +179,7 @@ def _read(
     keys: Float[Array, "*batch k d"],
     values: Float[Array, "*batch k v"] | None,
     scale: float,
-    mask: Bool[Array, ...] | None,
+    mask: Bool[Array, " ..."] | None,
 ) -> AttentionResult:
     xp = array_namespace(queries)
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported just below
