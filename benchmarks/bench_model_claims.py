@@ -33,8 +33,7 @@ from torch import Tensor
 from heedful.claims.judge import judge_claim
 from heedful.claims.language.tree import Compare
 from heedful.claims.sheet import load_sheet
-from heedful.claims.sheet.claim import Claim
-from heedful.claims.sheet.formulas import ParsedFormula, read_claim
+from heedful.claims.sheet.claim import Claim, ParsedFormula, read_claim
 from heedful.claims.verdict import Verdict
 from heedful.data.synthetic.phrasebook import monolingual
 from heedful.files import write_json

@@ -24,7 +24,7 @@ from heedful.attention.keys import plane_of
 from heedful.claims import CheckReport, Verdict
 from heedful.claims.language.notation import tex
 from heedful.claims.language.parser import parse
-from heedful.claims.sheet.writing import toml_lines
+from heedful.claims.sheet.sheet import toml_lines
 from heedful.errors import HeedfulError, InputError, MissingPartError
 
 try:

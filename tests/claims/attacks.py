@@ -33,7 +33,7 @@ from reference.world import (
 
 from heedful.claims import Claim, Verdict
 from heedful.claims.language.tree import Compare, Expression, Logic
-from heedful.claims.sheet.formulas import read_claim
+from heedful.claims.sheet.claim import read_claim
 from heedful.errors import FormulaError
 
 MOST_LETTERS = 24

@@ -20,11 +20,11 @@ from reference.values import matrix, scalar, vector
 from reference.world import choices_of_letters, letters_of, truth
 
 import heedful.claims
-from heedful.claims import Claim, jets, judge, load_sheet, points, search, statistics
+from heedful.claims import Claim, balls, judge, load_sheet, points, search, statistics
 from heedful.claims.compile import CompiledClaim, compile_claim
 from heedful.claims.evaluate.ball import BallEvaluator
-from heedful.claims.language import rewrite
-from heedful.claims.letters import Assignments
+from heedful.claims.language import tree
+from heedful.claims.worlds import Assignments
 
 HALVES = {"keys": "orthonormal", "query": "r k_a", "where": {"n": 2}}
 NOISY = {"keys": "gaussian", "covariance": {"a": "1/2 mu_a mu_a^T"}, "where": {"n": 2}}
@@ -207,7 +207,7 @@ def take_everything_for_defined(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def substitute_without_members(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rewrite, "_member", lambda node, mapping: node)
+    monkeypatch.setattr(tree, "_member", lambda node, mapping: node)
 
 
 def look_at_some_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +234,7 @@ def end_the_line_early(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = statistics.quadrature_noise
     monkeypatch.setattr(statistics, "quadrature_noise", lambda nodes=4001, reach=9: whole(nodes, 9))
     monkeypatch.setattr(statistics, "FAR", 9.0)
-    monkeypatch.setattr(jets.Tail, "beyond", lambda self, far: arb(0))
+    monkeypatch.setattr(balls.Tail, "beyond", lambda self, far: arb(0))
 
 
 def believe_float64(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,6 +306,6 @@ def test_no_enclosure_is_used_by_the_reference() -> None:
     assert imports <= {
         "heedful.claims",
         "heedful.claims.language.tree",
-        "heedful.claims.sheet.formulas",
+        "heedful.claims.sheet.claim",
         "heedful.errors",
     }

@@ -14,9 +14,8 @@ from flint import arb, ctx
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from heedful.claims.balls import Ball
+from heedful.claims.balls import ORDER, Ball, Jet, Tail, exponential
 from heedful.claims.compile import compile_claim
-from heedful.claims.jets import ORDER, Jet, Tail, exponential
 from heedful.claims.judge import judge_claim
 from heedful.claims.search import Case
 from heedful.claims.sheet import Claim

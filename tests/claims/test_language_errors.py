@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heedful.claims.language import canonical_name, parse, parse_value
-from heedful.claims.language.reader import FormulaLimits
+from heedful.claims.language.parser import FormulaLimits
 from heedful.errors import FormulaError
 
 WRONG = [

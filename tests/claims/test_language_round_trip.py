@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heedful.claims.language import constant, parse, parse_value, show
 from heedful.claims.language.notation import Style
-from heedful.claims.language.reader import FormulaLimits
+from heedful.claims.language.parser import FormulaLimits
 from heedful.claims.language.tree import Binary, Expression, Name, Number
 
 # beartype checks one member of a tuple, chosen at random, whenever a node is made.

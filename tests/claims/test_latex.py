@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from latex_spellings import STYLES, Style, spelled
 
 from heedful.claims.language import parse, parse_value, show, tex
-from heedful.claims.language.reader import FormulaLimits
+from heedful.claims.language.parser import FormulaLimits
 from heedful.claims.language.tree import Expression, Field
 from heedful.claims.sheet import catalog
-from heedful.claims.sheet.formulas import ParsedFormula, map_formulas, read_formulas
+from heedful.claims.sheet.claim import ParsedFormula, map_formulas, read_formulas
 from heedful.errors import FormulaError
 
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")

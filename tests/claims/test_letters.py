@@ -8,9 +8,9 @@ import pytest
 
 from heedful.claims.compile import compile_claim
 from heedful.claims.judge import judge_claim
-from heedful.claims.letters import MOST_ASSIGNMENTS, assignments
 from heedful.claims.sheet import Claim
 from heedful.claims.verdict import Verdict
+from heedful.claims.worlds import MOST_ASSIGNMENTS, assignments
 from heedful.errors import FormulaError
 
 ORTHONORMAL: dict[str, Any] = {"keys": "orthonormal", "where": {"n": [2, 3]}}

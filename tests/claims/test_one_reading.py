@@ -16,7 +16,7 @@ from heedful.claims.judge import judge_claim
 from heedful.claims.language import parse, parse_value
 from heedful.claims.language.tree import Expression, walk
 from heedful.claims.sheet import Claim, catalog, load_sheet
-from heedful.claims.sheet.formulas import STATEMENTS, ParsedFormula, map_formulas, read_claim
+from heedful.claims.sheet.claim import STATEMENTS, ParsedFormula, map_formulas, read_claim
 from heedful.web.claims_api import _described
 
 HERE = Path(__file__).parent

@@ -17,7 +17,7 @@ from heedful.claims.compile import compile_claim
 from heedful.claims.judge import judge_claim
 from heedful.claims.open_number import direction_of_claim, with_number
 from heedful.claims.sheet import Claim, load_sheet
-from heedful.claims.sheet.writing import claim_text
+from heedful.claims.sheet.sheet import claim_text
 from heedful.claims.verdict import Verdict
 from heedful.errors import FormulaError
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.claims.sheet import Claim, claim_text, load_sheet, toml_lines
+from heedful.claims.sheet.sheet import toml_value
 from heedful.claims.sheet.toml import places
-from heedful.claims.sheet.writing import toml_value
 from heedful.errors import FormulaError
 
 GOOD = '[[claim]]\nid = "good"\nexpect = "sum(alpha_i, i) = 1"\nkeys = "orthonormal"\n'

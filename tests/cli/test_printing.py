@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from heedful.attention.keys import STANDARD_KEYS
-from heedful.claims.sheet.reader import catalog
+from heedful.claims.sheet.sheet import catalog
 
 Done = subprocess.CompletedProcess[bytes]
 ATTEND = ("attend", "--keys", "orthonormal", "--n", "3", "--query", "6", "6", "0")

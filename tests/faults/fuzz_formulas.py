@@ -20,7 +20,7 @@ from memory_peak import peak_megabytes
 
 from heedful.claims.functions import FUNCTIONS
 from heedful.claims.language import parse, show
-from heedful.claims.language.reader import FormulaLimits
+from heedful.claims.language.parser import FormulaLimits
 from heedful.errors import FormulaError
 
 FUNCTIONS_OF_THE_SHEET = {"f": 1, "g": (1, 3)}

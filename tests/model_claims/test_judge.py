@@ -13,9 +13,7 @@ from torch.nn import functional
 from heedful.claims.checker import Checker
 from heedful.claims.judge import judge_claim
 from heedful.claims.sheet import load_sheet
-from heedful.claims.sheet.claim import Claim
-from heedful.claims.sheet.formulas import read_claim
-from heedful.claims.sheet.texts import read_texts, split_texts
+from heedful.claims.sheet.claim import Claim, read_claim, read_texts, split_texts
 from heedful.claims.verdict import Verdict
 from heedful.errors import HeedfulError, InputError
 from heedful.model import Decoder, DecoderConfig, ablate, write_folder

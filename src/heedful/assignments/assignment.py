@@ -41,10 +41,17 @@ from heedful.claims.language.tree import (
     names_in,
     walk,
 )
-from heedful.claims.sheet.claim import FIELDS, Claim, FieldError, nearest, shown
-from heedful.claims.sheet.formulas import ParsedFormula, read_formulas
+from heedful.claims.sheet.claim import (
+    FIELDS,
+    Claim,
+    FieldError,
+    ParsedFormula,
+    nearest,
+    read_formulas,
+    shown,
+)
+from heedful.claims.sheet.sheet import toml_lines
 from heedful.claims.sheet.toml import Places, read_text, sheet_blocks
-from heedful.claims.sheet.writing import toml_lines
 from heedful.errors import FormulaError, InputError
 from heedful.records import Record
 
@@ -424,12 +431,6 @@ def plain_label(text: str) -> str:
 
 # What is handed out --------------------------------------------------------------------------
 
-_HOW = {
-    "query": "q = ",
-    "heads": "q_1 = ",
-    "number": "answer = ",
-    "matrix": "answer = ",
-}
 _TEX_SPECIAL = str.maketrans({"&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "^": r"\^{}"})
 MOST_WHEELS = 400
 """Bytes of an autograder are the instructor's own; their number is bounded all the same."""
@@ -451,10 +452,6 @@ def template_text(assignment: Assignment, suffix: str) -> str:
         f"{suffix or 'a name without ending'} is no template",
         expected=".md, .tex, .ipynb, .toml",
     )
-
-
-def _blank(question: AssignmentQuestion) -> str:
-    return f"({KINDS[question.open]})"
 
 
 def _markdown(assignment: Assignment) -> str:

@@ -35,8 +35,7 @@ from heedful.claims.language.tree import (
     map_children,
     rational,
 )
-from heedful.claims.sheet.claim import Claim
-from heedful.claims.sheet.formulas import ParsedFormula
+from heedful.claims.sheet.claim import Claim, ParsedFormula
 from heedful.claims.verdict import Verdict, Word
 from heedful.errors import FormulaError, InputError
 from heedful.records import Record

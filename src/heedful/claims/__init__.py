@@ -17,7 +17,7 @@ from heedful.claims.checker import (
 )
 from heedful.claims.judge import judge_claim
 from heedful.claims.sheet.claim import Claim
-from heedful.claims.sheet.reader import Sheet, load_sheet
+from heedful.claims.sheet.sheet import Sheet, load_sheet
 from heedful.claims.verdict import Counterexample, Evidence, Repair, Verdict
 
 __all__ = [

@@ -24,7 +24,16 @@ import numpy as np
 import sympy
 
 from heedful.claims import certificate_checker
-from heedful.claims.compile import CompiledClaim, compile_claim, equations_only
+from heedful.claims.compile import (
+    Array,
+    CompiledClaim,
+    Interval,
+    Large,
+    Values,
+    compile_claim,
+    equations_only,
+    size_of,
+)
 from heedful.claims.evaluate.symbolic import Letters, letters_for
 from heedful.claims.functions import STATISTICS, NotSymbolic
 from heedful.claims.language import parse_value, show, substitute
@@ -38,13 +47,11 @@ from heedful.claims.language.tree import (
     Number,
     walk,
 )
-from heedful.claims.letters import assignments
 from heedful.claims.open_number import ENCLOSED_FROM, with_number
 from heedful.claims.sheet import Sheet
-from heedful.claims.sheet.claim import Claim
-from heedful.claims.sheet.formulas import ParsedFormula, map_formulas
-from heedful.claims.symbols import Array, Interval, Large, Values, size_of
+from heedful.claims.sheet.claim import Claim, ParsedFormula, map_formulas
 from heedful.claims.verdict import Verdict
+from heedful.claims.worlds import assignments
 from heedful.errors import FormulaError
 from heedful.files import write_atomic
 

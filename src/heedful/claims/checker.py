@@ -24,14 +24,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from heedful.claims.compile import Domain, Interval, Large, Small, Values, domain_of
 from heedful.claims.judge import MODEL_JUDGE, judge_claim
 from heedful.claims.language import show
 from heedful.claims.reasons import Reason
-from heedful.claims.sheet.claim import Claim
-from heedful.claims.sheet.formulas import ParsedFormula, map_formulas, reading
-from heedful.claims.sheet.reader import Sheet, catalog, find_sheets
-from heedful.claims.sheet.writing import setting_text
-from heedful.claims.symbols import Domain, Interval, Large, Small, Values, domain_of
+from heedful.claims.sheet.claim import Claim, ParsedFormula, map_formulas, reading
+from heedful.claims.sheet.sheet import Sheet, catalog, find_sheets, setting_text
 from heedful.claims.verdict import KINDS, Evidence, Verdict
 from heedful.errors import FormulaError, HeedfulError, InputError, MissingPartError, RunError
 from heedful.records import Record

@@ -23,7 +23,7 @@ from flint import arb, ctx
 
 from heedful.attention.hull import certify
 from heedful.claims.balls import flatten
-from heedful.claims.compile import CompiledClaim
+from heedful.claims.compile import CompiledClaim, Values
 from heedful.claims.evaluate.ball import BallEvaluator
 from heedful.claims.evaluate.float import Evaluator
 from heedful.claims.language import instantiate, show
@@ -42,13 +42,11 @@ from heedful.claims.language.tree import (
     rational,
     walk,
 )
-from heedful.claims.letters import assignments
 from heedful.claims.proofs import NOT_ENCLOSED, PRECISIONS, ball_world, decimal, exact_truth
 from heedful.claims.search import Case, all_cases, outcome_of
-from heedful.claims.symbols import Values
 from heedful.claims.values import NoMemberError
 from heedful.claims.verdict import Decision, Evidence
-from heedful.claims.worlds import TooFewKeysError, build_world
+from heedful.claims.worlds import TooFewKeysError, assignments, build_world
 from heedful.errors import FormulaError
 
 MOST_WORLDS = 40

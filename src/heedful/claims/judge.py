@@ -24,15 +24,19 @@ from typing import Any
 import numpy as np
 
 from heedful.claims import statistics
-from heedful.claims.algebra import prove_identity
-from heedful.claims.compile import CompiledClaim, compile_claim, equations_only
-from heedful.claims.definedness import always_defined, proved_by_sign
+from heedful.claims.algebra import always_defined, prove_identity, proved_by_sign
+from heedful.claims.compile import (
+    Array,
+    CompiledClaim,
+    Interval,
+    Values,
+    compile_claim,
+    equations_only,
+)
 from heedful.claims.existence import decide_existence, has_existence
 from heedful.claims.language.tree import Call, Compare, walk
-from heedful.claims.letters import assignments
 from heedful.claims.limits import decide_eventually, decide_limit, has_limit
-from heedful.claims.much_larger import find_margin, says_much_larger, with_margin
-from heedful.claims.open_number import find_number
+from heedful.claims.open_number import find_margin, find_number, says_much_larger, with_margin
 from heedful.claims.points import FailingPoint, failing_point
 from heedful.claims.proofs import (
     JUMPS,
@@ -64,12 +68,10 @@ from heedful.claims.search import (
     survey_cases,
     vanishing,
 )
-from heedful.claims.sheet.claim import Claim, field_text
-from heedful.claims.sheet.formulas import read_claim, reading
-from heedful.claims.symbols import Array, Interval, Values
+from heedful.claims.sheet.claim import Claim, field_text, read_claim, reading
 from heedful.claims.values import ROUNDING, NoValueError, Value
 from heedful.claims.verdict import Answer, Counterexample, Decision, Evidence, Verdict
-from heedful.claims.worlds import TooFewKeysError
+from heedful.claims.worlds import TooFewKeysError, assignments
 from heedful.errors import FormulaError
 
 DEFAULT_SECONDS = 10.0

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from heedful.claims.compile import CompiledClaim
-from heedful.claims.definedness import always_defined
+from heedful.claims.algebra import always_defined
+from heedful.claims.compile import CompiledClaim, Interval, Values
 from heedful.claims.language import with_letters
 from heedful.claims.language.tree import (
     Compare,
@@ -33,12 +33,10 @@ from heedful.claims.language.tree import (
     mentions,
     walk,
 )
-from heedful.claims.letters import assignments
 from heedful.claims.proofs import exact_truth
 from heedful.claims.search import Case, all_cases, outcome_of
-from heedful.claims.symbols import Interval, Values
 from heedful.claims.verdict import Counterexample, Decision, Evidence
-from heedful.claims.worlds import TooFewKeysError
+from heedful.claims.worlds import TooFewKeysError, assignments
 
 Decide = Callable[[CompiledClaim, float], Decision]
 TOLERANCES = (Fraction(1, 10**2), Fraction(1, 10**4), Fraction(1, 10**6))

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.claims.compile import CompiledClaim
+from heedful.claims.compile import INEXACT, Array, CompiledClaim, Interval
 from heedful.claims.evaluate.float import Evaluator
 from heedful.claims.language.tree import (
     Binary,
@@ -35,7 +35,6 @@ from heedful.claims.language.tree import (
 )
 from heedful.claims.proofs import crosses, exact_answer, exact_gap, without_value
 from heedful.claims.search import Case, known_exactly
-from heedful.claims.symbols import INEXACT, Array, Interval
 from heedful.claims.values import Value
 from heedful.claims.worlds import build_world
 from heedful.errors import FormulaError

@@ -34,7 +34,7 @@ from heedful.claims.balls import (
     transpose,
     written,
 )
-from heedful.claims.compile import CompiledClaim
+from heedful.claims.compile import INEXACT, Array, CompiledClaim, Values
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.functions import FUNCTIONS, read_in_balls
 from heedful.claims.language.tree import (
@@ -50,7 +50,6 @@ from heedful.claims.language.tree import (
     map_children,
     walk,
 )
-from heedful.claims.symbols import INEXACT, Array, Values
 from heedful.claims.worlds import names_of_heads
 from heedful.errors import FormulaError
 from heedful.positions import uniqueness

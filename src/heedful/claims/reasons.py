@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from heedful.claims import statistics
-from heedful.claims.compile import CompiledClaim, compile_claim
+from heedful.claims.compile import CompiledClaim, Interval, Large, compile_claim
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.functions import STATISTICS
 from heedful.claims.judge import judge_claim, told_apart
@@ -39,16 +39,14 @@ from heedful.claims.language.tree import (
     Unary,
     walk,
 )
-from heedful.claims.letters import assignments
 from heedful.claims.limits import has_limit
 from heedful.claims.open_number import fixed_cases, threshold_in
 from heedful.claims.proofs import NOT_ENCLOSED, exact_difference
 from heedful.claims.search import Case, all_cases
 from heedful.claims.sheet.claim import Claim
-from heedful.claims.symbols import Interval, Large
 from heedful.claims.values import Value
 from heedful.claims.verdict import Evidence, Verdict
-from heedful.claims.worlds import TooFewKeysError, build_world
+from heedful.claims.worlds import TooFewKeysError, assignments, build_world
 from heedful.errors import FormulaError
 from heedful.records import Record
 
@@ -249,13 +247,12 @@ def _sides(
     if relation.operator == "~":
         yield from _distance(evaluator, relation, left, right, draw)
         return
-    yield from _against(compiled, case, evaluator, relation, (left, right), draw)
+    yield from _against(compiled, case, relation, (left, right), draw)
 
 
 def _against(
     compiled: CompiledClaim,
     case: Case,
-    evaluator: Evaluator,
     relation: Compare,
     sides: tuple[Value, Value],
     draw: int,

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from heedful.claims import statistics
-from heedful.claims.compile import CompiledClaim
+from heedful.claims.compile import Array, CompiledClaim, Large, Values
 from heedful.claims.language import constant, show
 from heedful.claims.language.tree import (
     Binary,
@@ -38,9 +38,7 @@ from heedful.claims.language.tree import (
 )
 from heedful.claims.proofs import limit_weights, rounded_up
 from heedful.claims.search import Case, all_cases, eventually, outcome_of
-from heedful.claims.sheet.claim import Claim
-from heedful.claims.sheet.formulas import ParsedFormula
-from heedful.claims.symbols import Array, Large, Values
+from heedful.claims.sheet.claim import Claim, ParsedFormula
 from heedful.claims.verdict import Repair, Verdict
 from heedful.errors import FormulaError
 

@@ -17,7 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from heedful.claims.compile import CompiledClaim, equations_only
+from heedful.claims.compile import (
+    INEXACT,
+    LARGE,
+    SMALL,
+    Array,
+    CompiledClaim,
+    Interval,
+    Values,
+    array_examples,
+    equations_only,
+    size_of,
+)
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.language.tree import Call, Compare, Expression, Logic, Unary, walk
 from heedful.claims.proofs import (
@@ -26,16 +37,6 @@ from heedful.claims.proofs import (
     exact_gap,
     exact_truth,
     without_value,
-)
-from heedful.claims.symbols import (
-    INEXACT,
-    LARGE,
-    SMALL,
-    Array,
-    Interval,
-    Values,
-    array_examples,
-    size_of,
 )
 from heedful.claims.values import NoMemberError, NoValueError, Truth
 from heedful.claims.worlds import TooFewKeysError, build_world

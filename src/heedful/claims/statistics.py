@@ -25,12 +25,22 @@ import numpy as np
 from flint import arb, ctx
 from scipy.special import stdtrit
 
-from heedful.claims.balls import Ball, Enclosure, LetterRange, NotEnclosed, flatten, lift, total
-from heedful.claims.compile import CompiledClaim
+from heedful.claims.balls import (
+    ORDER,
+    Ball,
+    Enclosure,
+    Jet,
+    LetterRange,
+    NotEnclosed,
+    Tail,
+    flatten,
+    lift,
+    total,
+)
+from heedful.claims.compile import Array, CompiledClaim
 from heedful.claims.evaluate.ball import BallEvaluator, BallWorld
 from heedful.claims.evaluate.float import Evaluator, World
 from heedful.claims.functions import FUNCTIONS
-from heedful.claims.jets import ORDER, Jet, Tail
 from heedful.claims.language.tree import (
     Binary,
     Call,
@@ -42,7 +52,6 @@ from heedful.claims.language.tree import (
     walk,
 )
 from heedful.claims.proofs import ball_world, decimal
-from heedful.claims.symbols import Array
 from heedful.claims.values import ROUNDING, Truth, Value, scalar
 from heedful.claims.worlds import (
     QUADRATURE_NODES,

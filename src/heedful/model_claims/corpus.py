@@ -31,8 +31,7 @@ from heedful.claims.language.tree import (
     Unary,
     walk,
 )
-from heedful.claims.sheet.claim import Claim, field_error
-from heedful.claims.sheet.texts import Texts
+from heedful.claims.sheet.claim import Claim, Texts, field_error
 from heedful.claims.verdict import Counterexample, Decision, Evidence, Word
 from heedful.data.corpus import Documents
 from heedful.data.readers import read_corpus

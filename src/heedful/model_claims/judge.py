@@ -30,9 +30,16 @@ from heedful.claims.language.tree import (
     names_in,
     walk,
 )
-from heedful.claims.sheet.claim import Claim, field_error
-from heedful.claims.sheet.formulas import CHANGED_LOSS, ParsedFormula, read_claim
-from heedful.claims.sheet.texts import Texts, read_texts, split_texts
+from heedful.claims.sheet.claim import (
+    CHANGED_LOSS,
+    Claim,
+    ParsedFormula,
+    Texts,
+    field_error,
+    read_claim,
+    read_texts,
+    split_texts,
+)
 from heedful.claims.verdict import Answer, Counterexample, Decision, Evidence, Verdict, Word
 from heedful.errors import InputError
 from heedful.model.interventions import Intervention, from_table
@@ -148,7 +155,7 @@ class _ModelJudge:
                 tree, self.meaning, self.model, self.claim, texts, len(self.statements)
             )
         if texts.kind == "one":
-            return self._for_one_text(tree, self.model.encode(texts.text), texts)
+            return self._for_one_text(tree, self.model.encode(texts.text))
         return self._for_every_text(tree, texts)
 
     # ---- reading ----
@@ -216,7 +223,7 @@ class _ModelJudge:
 
     # ---- for one text ----
 
-    def _for_one_text(self, tree: Expression, tokens: list[int], texts: Texts) -> Decision:
+    def _for_one_text(self, tree: Expression, tokens: list[int]) -> Decision:
         if not tokens:
             raise InputError("texts", "the text is empty", expected="at least one token")
         prover = Prover(self.model.decoder, len(tokens), tokens=tokens)
@@ -278,7 +285,7 @@ class _ModelJudge:
                 open_ones.append(one)
         if not open_ones:
             return "proved", self._proof(wanted, texts, prover, boxes=boxes), None
-        return self._attacked(open_ones, texts, len(wanted))
+        return self._attacked(open_ones, len(wanted))
 
     def _instances(self, tree: Expression, texts: Texts) -> list[Instance]:
         """Return what must hold, shortest texts first; one length is enough where n is no name."""
@@ -399,7 +406,7 @@ class _ModelJudge:
 
     # ---- breaking texts ----
 
-    def _attacked(self, open_ones: list[Instance], texts: Texts, count: int) -> Decision:
+    def _attacked(self, open_ones: list[Instance], count: int) -> Decision:
         """Look for a text that breaks what could not be proved."""
         by_length: dict[int, list[Instance]] = {}
         for one in open_ones:

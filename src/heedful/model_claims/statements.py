@@ -48,7 +48,7 @@ from heedful.claims.language.tree import (
     looks_like_an_index,
     walk,
 )
-from heedful.claims.sheet.formulas import CHANGED_LOSS
+from heedful.claims.sheet.claim import CHANGED_LOSS
 from heedful.errors import InputError
 from heedful.model import Decoder, Intervention, open_checkpoint
 from heedful.model.trace import Trace

@@ -25,7 +25,7 @@ from heedful.claims.judge import told_apart
 from heedful.claims.language import with_letters
 from heedful.claims.reasons import WHY_REPAIR, Reason
 from heedful.claims.sheet import setting_text, toml_lines
-from heedful.claims.sheet.formulas import reading
+from heedful.claims.sheet.claim import reading
 from heedful.claims.verdict import KINDS, Counterexample, Verdict
 from heedful.studies.conclusions import Conclusion, calculated
 from heedful.views.blocks import (

@@ -49,7 +49,7 @@ from heedful.claims.sheet import (
     with_changes,
     with_fields,
 )
-from heedful.claims.sheet.formulas import ParsedFormula
+from heedful.claims.sheet.claim import ParsedFormula
 from heedful.errors import HeedfulError, InputError
 from heedful.records import plain
 from heedful.views.assignments import TONES, grade_blocks

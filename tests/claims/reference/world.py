@@ -26,7 +26,7 @@ from heedful.claims.language.tree import (
     map_children,
     walk,
 )
-from heedful.claims.sheet.formulas import DefinitionHead, ParsedFormula, map_formulas, read_claim
+from heedful.claims.sheet.claim import DefinitionHead, ParsedFormula, map_formulas, read_claim
 from heedful.errors import FormulaError
 from reference.meaning import (
     UNDEFINED,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 
-from heedful.claims.compile import CompiledClaim
+from heedful.claims.compile import Array, CompiledClaim, Interval, Values, size_of
 from heedful.claims.evaluate import Setting, TreeEvaluator
 from heedful.claims.functions import FUNCTIONS, NotSymbolic
 from heedful.claims.language.tree import (
@@ -33,7 +33,6 @@ from heedful.claims.language.tree import (
     Unary,
     walk,
 )
-from heedful.claims.symbols import Array, Interval, Values, size_of
 from heedful.claims.verdict import Evidence
 from heedful.errors import FormulaError
 

@@ -5,8 +5,8 @@ Nodes and what can be asked of them are in `tree`; what functions mean is in `cl
 
 from heedful.claims.language.notation import show, tex
 from heedful.claims.language.parser import canonical_name, parse, parse_value
-from heedful.claims.language.rewrite import constant, instantiate, substitute
 from heedful.claims.language.tokens import with_letters
+from heedful.claims.language.tree import constant, instantiate, substitute
 
 __all__ = [
     "canonical_name",

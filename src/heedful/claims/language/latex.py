@@ -108,7 +108,6 @@ _TRANSPOSES = frozenset({"T", "\\top", "\\intercal", "⊤", "ᵀ", "\\transpose"
 _JOINING = frozenset({"for", "forall", "given", "where", "and", "within", "or", "implies"})
 _RELATION_SIGNS = frozenset(["=", "<", ">", "<=", ">=", "!=", "~", "in"])
 _INDEX_LETTERS = frozenset("ijklmnrstu")
-_OPERATORS = frozenset(["+", "-", "*", "/", "=", "<", ">", "<=", ">=", "!=", "~"])
 
 
 DEEPEST = 60
@@ -411,7 +410,7 @@ class _Reader:
             case "{":
                 self.braces()
             case "^" | "prime":
-                self.superscript(after_name=None)
+                self.superscript()
             case "_":
                 self.lowered()
             case "&":
@@ -846,7 +845,7 @@ class _Reader:
 
     def name(self, head: str, place: _Tex, face: str | None = None, *, noted: bool = False) -> None:
         """Emit a name with the scripts that follow it, in either order."""
-        below, above, parts = self.scripts(place)
+        below, above, parts = self.scripts()
         if not noted:
             self.face(head, face if face and face.lstrip("\\") != head else "", place)
         if head == "Phi" and below is not None and self.embedding(below, place):
@@ -858,9 +857,9 @@ class _Reader:
             self.emit("name", "_".join([head, *parts]), place)
         for tokens in above:
             self.out += tokens
-        self.maybe_entry(place)
+        self.maybe_entry()
 
-    def scripts(self, place: _Tex) -> tuple[list[Token] | None, list[list[Token]], list[str]]:
+    def scripts(self) -> tuple[list[Token] | None, list[list[Token]], list[str]]:
         """Read subscript and superscripts; return what the subscript is, if not names only."""
         parts: list[str] = []
         below: list[Token] | None = None
@@ -875,14 +874,14 @@ class _Reader:
                         hint="write both in one: x_{i,j}",
                     )
                 lowered = True
-                below, found = self.subscript(place)
+                below, found = self.subscript()
                 parts += found
             elif self.item.kind in ("^", "prime"):
                 star = self.star()
                 if star:
                     parts.insert(0, star)
                 else:
-                    above.append(self.captured(lambda: self.superscript(after_name=place)))
+                    above.append(self.captured(self.superscript))
             else:
                 return below, above, parts
 
@@ -906,7 +905,7 @@ class _Reader:
         self.at = place
         return re.sub(r"\s+", "", text)
 
-    def subscript(self, place: _Tex) -> tuple[list[Token] | None, list[str]]:
+    def subscript(self) -> tuple[list[Token] | None, list[str]]:
         """Read a subscript: parts of a name, or the tokens of an entry, or a condition."""
         if self.item.kind == "char":
             digits = ""
@@ -917,7 +916,7 @@ class _Reader:
         if self.item.kind != "{":
             return None, [self.subscript_part()]
         opened = self.item
-        inside = self.script_at(opened)
+        inside = self.script_here()
         if re.fullmatch(r"\[.*\]|\(.*\)", inside, re.DOTALL):
             self.take()
             tokens = self.captured(lambda: self.sequence(lambda one: one.kind == "}"))
@@ -942,9 +941,9 @@ class _Reader:
         self.take()
         if not parts:
             self.fail("the subscript is empty", opened)
-        return None, self.subscript_parts(parts, inside, opened)
+        return None, self.subscript_parts(parts, opened)
 
-    def script_at(self, opened: _Tex) -> str:
+    def script_here(self) -> str:
         place = self.at
         text = self.argument_text()
         self.at = place
@@ -1009,7 +1008,7 @@ class _Reader:
             hint="for an entry of a matrix write A_{[i, j]}",
         )
 
-    def subscript_parts(self, parts: list[str], inside: str, place: _Tex) -> list[str]:
+    def subscript_parts(self, parts: list[str], place: _Tex) -> list[str]:
         """Return the parts of a subscript, each one name; ask where letters may be two of them."""
         found: list[str] = []
         for part in parts:
@@ -1086,7 +1085,7 @@ class _Reader:
             else:
                 self.function(function, item)
         elif command in ("text", "textrm", "textnormal", "mbox", "mathrm") and self.words(
-            text, item, opened
+            text, item
         ):
             pass
         elif self.is_name(name, command) and not spaced:
@@ -1116,7 +1115,7 @@ class _Reader:
             return True
         return "_" not in name and not difflib.get_close_matches(name.lower(), WORDS, cutoff=0.6)
 
-    def words(self, text: str, item: _Tex, opened: _Tex) -> bool:
+    def words(self, text: str, item: _Tex) -> bool:
         """Emit words of the language; tell whether all were. A comma between them counts too."""
         pieces = re.findall(r"[A-Za-z]+\.?(?:t\.)?|\S", text)
         if not pieces:
@@ -1180,7 +1179,7 @@ class _Reader:
         if len(tokens) > 1 and mark:
             self.fail(f"\\{command} over more than one letter", item)
         head, *parts = first.split("_")
-        below, above, further = self.scripts(item)
+        below, above, further = self.scripts()
         if below is not None:
             self.fail("the subscript cannot be read", item)
         face = "" if mark or command in ("mathit", "mathnormal") else "a bold letter or a vector"
@@ -1190,7 +1189,7 @@ class _Reader:
         self.emit("name", whole, item)
         for more in above:
             self.out += more
-        self.maybe_entry(item)
+        self.maybe_entry()
 
     def raising(self) -> bool:
         return bool(self.out) and self.out[-1].says("^")
@@ -1226,11 +1225,11 @@ class _Reader:
         below: list[str] = []
         while self.item.kind in ("^", "_", "prime"):
             if self.item.kind == "_":
-                found, below = self.subscript(item)
+                found, below = self.subscript()
                 if found is not None:
                     self.fail("the subscript cannot be read", item)
             else:
-                power = self.captured(lambda: self.superscript(after_name=item))
+                power = self.captured(self.superscript)
         if power and any(token.says("-", "'") for token in power):
             self.ask(f"a power of {name}", item, f"\\{name}(x)^{{-1}}", "1 / … or the inverse")
         if below:
@@ -1259,11 +1258,11 @@ class _Reader:
         opened = self.opening()
         entry = FUNCTIONS.get(name)
         if opened in ("(", "[", "{") or (opened == "{" and self.is_command("{", "lbrace")):
-            self.call_brackets(item)
+            self.call_brackets()
         elif self.item.kind == "{":
             self.braced_argument(item)
         elif entry is not None and entry.also_name:
-            self.maybe_entry(item)
+            self.maybe_entry()
         else:
             self.bare_argument(name, item)
 
@@ -1281,7 +1280,7 @@ class _Reader:
         self.at = place
         return found
 
-    def call_brackets(self, item: _Tex) -> None:
+    def call_brackets(self) -> None:
         begin = len(self.out)
         self.delimited(call=True)
         bars = [place for place in range(begin, len(self.out)) if self.out[place].says("|")]
@@ -1358,7 +1357,7 @@ class _Reader:
             if not upper and self.is_command("exp"):
                 self.take()
                 if self.opening() == "(":
-                    inside = self.captured(lambda: self.call_brackets(item))
+                    inside = self.captured(self.call_brackets)
                     self.out[-1] = Token("name", "logsumexp", item.start, item.end)
                     comma = Token("symbol", ",", item.start, item.end)
                     self.out += [*inside[:-1], comma, *index, inside[-1]]
@@ -1449,12 +1448,12 @@ class _Reader:
                 self.symbol("(", opened)
                 self.out += inside
                 self.symbol(")", closed)
-        self.after_bracket(closed)
+        self.after_bracket()
 
-    def after_bracket(self, closed: _Tex) -> None:
+    def after_bracket(self) -> None:
         if self.item.kind == "_":
             self.lowered()
-        self.maybe_entry(closed)
+        self.maybe_entry()
 
     def close(self, kind: str, opened: _Tex, *, sized: bool) -> _Tex:
         if self.item.kind == "end":
@@ -1492,7 +1491,7 @@ class _Reader:
         """Read the p of ‖x‖_p as a second argument."""
         if self.item.kind != "_" or (self.ahead().kind == "{" and self.ahead(2).text == "["):
             return []
-        _, parts = self.subscript(place)
+        _, parts = self.subscript()
         if len(parts) != 1:
             self.fail("the order of the norm cannot be read", place)
         kind: TokenKind = "number" if parts[0].isdigit() else "name"
@@ -1505,7 +1504,7 @@ class _Reader:
         """Read the p after a closing ‖ of unknown side."""
         if self.item.kind == "_":
             item = self.item
-            _, parts = self.subscript(item)
+            _, parts = self.subscript()
             self.emit("subscript", "_".join(parts), item)
 
     def inner_product(self, inside: list[Token], opened: _Tex, closed: _Tex) -> None:
@@ -1550,7 +1549,7 @@ class _Reader:
         if kind == "{":
             inside = (
                 self.captured(lambda: self.sequence(lambda _: self.at_closing(kind, sized=sized)))
-                if not self.has_dots(sized=sized)
+                if not self.has_dots()
                 else self.run_with_dots(sized=sized)
             )
             closed = self.close(kind, opened, sized=sized)
@@ -1568,7 +1567,7 @@ class _Reader:
         self.out += inside
         self.symbol("]" if closed.text == "]" else ")", closed)
 
-    def has_dots(self, *, sized: bool) -> bool:
+    def has_dots(self) -> bool:
         """Tell whether the set that begins here is written with dots."""
         for item in self.items[self.at :]:
             if item.text in ("}", "rbrace", "right") and item.kind == "command":
@@ -1617,7 +1616,7 @@ class _Reader:
     def lowered(self) -> None:
         """Read a subscript after a bracket: an entry, written _{[i]}."""
         item = self.item
-        below, parts = self.subscript(item)
+        below, parts = self.subscript()
         if below is not None and below[0].text == "[":
             self.out += below
             return
@@ -1634,14 +1633,14 @@ class _Reader:
             hint=f"write _{{[{text}]}} for an entry",
         )
 
-    def maybe_entry(self, place: _Tex) -> None:
+    def maybe_entry(self) -> None:
         """Read _{[i]} after a name that has its subscript already, in braces."""
         while self.item.kind == "_" and self.ahead().kind == "{" and self.ahead(2).text == "[":
             self.lowered()
 
     # Scripts above ----------------------------------------------------------------------------
 
-    def superscript(self, after_name: _Tex | None) -> None:
+    def superscript(self) -> None:
         """Read ^… or a prime: a transpose or a power."""
         sign = self.item
         if sign.kind == "prime":

@@ -173,15 +173,25 @@ class _Printer:
     def index(self, index: str, condition: Expression) -> str:
         """Return the index of a sum with its condition."""
         listed = self.differences(index, condition)
-        if listed is not None:
-            return listed
-        return f"{self.name(index)} where {self.at(condition, Precedence.IMPLIES)}"
+        return self.condition(index, condition) if listed is None else listed
+
+    def condition(self, index: str, condition: Expression) -> str:
+        where = self.word("where")
+        return f"{self.name(index)}{where}{self.at(condition, Precedence.IMPLIES)}"
+
+    def word(self, word: str) -> str:
+        """Return a word of the language as it stands between two parts."""
+        return f" {word} "
+
+    def opening(self, words: str) -> str:
+        """Return words with which a statement begins."""
+        return f"{words} "
 
     def compare(self, node: Compare) -> str:
         left, right = self.at(node.left, Precedence.SUM), self.at(node.right, Precedence.SUM)
         text = f"{left} {self.sign(node.operator)} {right}"
         if node.within is not None:
-            text += f" within {self.at(node.within, Precedence.SUM)}"
+            text += f"{self.word('within')}{self.at(node.within, Precedence.SUM)}"
         return text
 
     def limit(self, node: Limit) -> str:
@@ -194,14 +204,18 @@ class _Printer:
         names = ", ".join(self.name(name) for name in node.names)
         where = ""
         if node.condition is not None:
-            where = f" where {self.at(node.condition, Precedence.IMPLIES)}"
+            where = f"{self.word('where')}{self.at(node.condition, Precedence.IMPLIES)}"
         body = self.at(node.body, Precedence.CLAUSE)
-        return f"there is a {node.kind} {names}{where} with {body}"
+        there_is = self.opening(f"there is a {node.kind}")
+        return f"{there_is}{names}{where}{self.word('with')}{body}"
 
     def for_all(self, node: ForAll) -> str:
         # What there is goes on to the end of its statement, `for all` included.
         level = Precedence.IMPLIES if isinstance(node.body, Exists) else Precedence.CLAUSE
-        said = f"{self.at(node.body, level)} for all "
+        return self.over_indices(f"{self.at(node.body, level)} for all ", node)
+
+    def over_indices(self, said: str, node: ForAll) -> str:
+        """Return what is said with the indices for which it is, and their condition."""
         names = ", ".join(self.name(index) for index in node.indices)
         if node.condition is None:
             return said + names
@@ -210,7 +224,7 @@ class _Printer:
             listed = self.differences(node.indices[0], node.condition, free)
             if listed is not None:
                 return said + listed
-        return f"{said}{names} where {self.at(node.condition, Precedence.IMPLIES)}"
+        return f"{said}{names}{self.word('where')}{self.at(node.condition, Precedence.IMPLIES)}"
 
     def differences(
         self, index: str, condition: Expression, bindable: set[str] | None = None
@@ -415,47 +429,23 @@ class _TexPrinter(_Printer):
         self.bound.pop()
         return rf"\{node.function}_{{{below}}} {text}"
 
-    def condition(self, index: str, condition: Expression) -> str:
-        return rf"{self.name(index)} \;\text{{where}}\; {self.at(condition, Precedence.IMPLIES)}"
+    def word(self, word: str) -> str:
+        return rf" \;\text{{{word}}}\; "
 
-    def index(self, index: str, condition: Expression) -> str:
-        listed = self.differences(index, condition)
-        return self.condition(index, condition) if listed is None else listed
-
-    def compare(self, node: Compare) -> str:
-        left, right = self.at(node.left, Precedence.SUM), self.at(node.right, Precedence.SUM)
-        text = f"{left} {self.sign(node.operator)} {right}"
-        if node.within is not None:
-            text += rf" \;\text{{within}}\; {self.at(node.within, Precedence.SUM)}"
-        return text
+    def opening(self, words: str) -> str:
+        return rf"\text{{{words} }} "
 
     def for_all(self, node: ForAll) -> str:
         self.bound += node.indices
         said = rf"{self.at(node.body, Precedence.CLAUSE)} \quad\text{{for all }} "
         del self.bound[len(self.bound) - len(node.indices) :]
-        names = ", ".join(self.name(index) for index in node.indices)
-        if node.condition is None:
-            return said + names
-        if len(node.indices) == 1:
-            free = {name for name in mentions(node.body) if looks_like_an_index(name)}
-            listed = self.differences(node.indices[0], node.condition, free)
-            if listed is not None:
-                return said + listed
-        return rf"{said}{names} \;\text{{where}}\; {self.at(node.condition, Precedence.IMPLIES)}"
+        return self.over_indices(said, node)
 
     def limit(self, node: Limit) -> str:
         left, right = self.at(node.left, Precedence.SUM), self.at(node.right, Precedence.SUM)
         target = {"infinity": r"\infty", "0": "0"}[node.target]
-        moving = rf" \;\text{{as}}\; {self.name(node.symbol)} \to {target}"
+        moving = rf"{self.word('as')}{self.name(node.symbol)} \to {target}"
         return rf"{left} \to {right}{moving if node.symbol else ''}"
-
-    def existence(self, node: Exists) -> str:
-        names = ", ".join(self.name(name) for name in node.names)
-        where = ""
-        if node.condition is not None:
-            where = rf" \;\text{{where}}\; {self.at(node.condition, Precedence.IMPLIES)}"
-        body = self.at(node.body, Precedence.CLAUSE)
-        return rf"\text{{there is a {node.kind} }} {names}{where} \;\text{{with}}\; {body}"
 
 
 def _prefix(node: Expression) -> bool:

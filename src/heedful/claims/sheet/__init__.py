@@ -4,18 +4,16 @@ This room touches text only: it knows the formula language but judges nothing.
 """
 
 from heedful.claims.sheet.claim import FIELDS, MOST_DRAWS, MOST_FORMULAS, Claim, nearest
-from heedful.claims.sheet.reader import (
+from heedful.claims.sheet.sheet import (
     MOST_CLAIMS,
     Sheet,
     catalog,
     claim_named,
+    claim_tables,
+    claim_text,
     find_sheets,
     load_sheet,
     only,
-)
-from heedful.claims.sheet.writing import (
-    claim_tables,
-    claim_text,
     setting_text,
     toml_lines,
     with_changes,
