@@ -51,8 +51,8 @@ from heedful.training.checkpoint import save
 from heedful.training.distributed import SingleProcess
 from heedful.training.engine import Choice
 from heedful.training.feed import IGNORE, Feed, rows_of
+from heedful.training.folder import read_metrics
 from heedful.training.loss import held_out_loss
-from heedful.training.metrics import read_metrics
 from heedful.training.session import Session
 from heedful.views.blocks import table
 from heedful.views.terminal import print_blocks

@@ -32,9 +32,8 @@ from heedful.training import Hooks, TrainingConfig, resume, train, trained_decod
 from heedful.training.config import Compute
 from heedful.training.distributed import SingleProcess
 from heedful.training.engine import Choice
-from heedful.training.folder import RunFolder
+from heedful.training.folder import RunFolder, read_metrics
 from heedful.training.hooks import Evaluation, Progress
-from heedful.training.metrics import read_metrics
 from heedful.training.session import Session
 
 RESULT = "course.json"

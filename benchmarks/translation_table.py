@@ -34,7 +34,7 @@ from heedful.machine import examine
 from heedful.studies.text_training import TextData, read_parts
 from heedful.studies.translation import Translator
 from heedful.studies.translation.documents import translate_texts
-from heedful.studies.translation.faults import count_faults
+from heedful.studies.translation.quality import count_faults
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "translator.json"

@@ -29,13 +29,13 @@ from heedful.stats import percentile_interval
 from heedful.studies.knowledge.confidence import auroc
 from heedful.studies.text_training import TextData, read_parts
 from heedful.studies.translation import Translator
-from heedful.studies.translation.translator import TranslationFormat
-from heedful.studies.translation.word_confidence import (
+from heedful.studies.translation.quality import (
     DOUBT,
     measure_curve,
     right_words,
     word_confidences,
 )
+from heedful.studies.translation.translator import TranslationFormat
 
 RESULTS = Path(__file__).parent / "results" / "word_confidence.json"
 DRAWS = 1_000

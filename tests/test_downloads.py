@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.cli import data as verbs
+from heedful.cli.train import data_app
 from heedful.data import published
 from heedful.data.published import CORPORA, RemoteCorpus, data_folder, fetch_corpus
 from heedful.errors import InputError, RunError
@@ -276,7 +276,7 @@ def test_the_verb_shows_where_the_files_are(
 ) -> None:
     known(monkeypatch, server.address)
     assert published.CORPORA is CORPORA
-    assert verbs.app(["get", "small", "--to", str(tmp_path)], exit_on_error=False) == 0
+    assert data_app(["get", "small", "--to", str(tmp_path)], exit_on_error=False) == 0
     assert "Licence: CC0." in capsys.readouterr().out
-    assert verbs.app(["get", "small", "--to", str(tmp_path), "--json"], exit_on_error=False) == 0
+    assert data_app(["get", "small", "--to", str(tmp_path), "--json"], exit_on_error=False) == 0
     assert json.loads(capsys.readouterr().out)["files"][0]["fresh"] is False

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from heedful.cli import data as verbs
+from heedful.cli.train import data_app
 from heedful.errors import InputError
 
 SCRIPT = Path(__file__).parents[1] / "faults" / "fuzz_readers.py"
 
 
 def run(*arguments: str | Path) -> int:
-    code = verbs.app([str(argument) for argument in arguments], exit_on_error=False)
+    code = data_app([str(argument) for argument in arguments], exit_on_error=False)
     assert isinstance(code, int)
     return code
 

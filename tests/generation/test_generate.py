@@ -32,9 +32,8 @@ from heedful.generation import (
     generate,
     stream,
 )
-from heedful.generation.decoding import continuations
+from heedful.generation.decoding import WORTH_SHARING, Prompts, continuations
 from heedful.generation.methods import draw
-from heedful.generation.prompts import WORTH_SHARING, Prompts
 from heedful.model import Decoder
 
 RAGGED = [5, 1, 9, 3, 5, 2]

@@ -30,7 +30,7 @@ from heedful.training import (
     train,
     trained_decoder,
 )
-from heedful.training.metrics import read_metrics
+from heedful.training.folder import read_metrics
 
 
 class Stopping(Numbers):

@@ -19,7 +19,7 @@ from ranks_training import go_on
 from heedful.errors import ConfigError
 from heedful.training import trained_decoder
 from heedful.training.distributed import SingleProcess, join
-from heedful.training.metrics import read_metrics
+from heedful.training.folder import read_metrics
 
 TARGET = Path(__file__).with_name("ranks_training.py")
 

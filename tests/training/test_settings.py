@@ -18,8 +18,8 @@ from heedful.errors import ConfigError, InputError
 from heedful.model import Decoder
 from heedful.training import Optimiser, Schedule, TrainingConfig, read_config, resume, train
 from heedful.training.config import config_of
-from heedful.training.metrics import Metrics, read_metrics
-from heedful.training.optim import Muon, Optimisers, orthogonalised, rate_share
+from heedful.training.folder import Metrics, read_metrics
+from heedful.training.session import Muon, Optimisers, orthogonalised, rate_share
 
 
 @given(

@@ -2,7 +2,7 @@
  * The translator of the package in the browser: the same tokens as `heed translate` gives for one sentence.
  *
  * A pair is written `begin source between target end`. The decoder runs in onnxruntime with a cache of keys and
- * values; the search, its scores and its end are those of `heedful/generation/beam.py`.
+ * values; the search, its scores and its end are those of `heedful/generation/decoding.py`.
  */
 
 import { Tokenizer } from '@huggingface/tokenizers'
@@ -225,7 +225,7 @@ export class Translator {
     return target.map((_, t) => owners.map((word, s) => fallen.get(word)![t] / counts[s]))
   }
 
-  /** The mean of the heads that read different source words for different outputs: see studies/translation/alignment.py. */
+  /** The mean of the heads that read different source words for different outputs: see studies/translation/attribution.py. */
   private async aligningHeads(prompt: number[], opening: number, target: number[]): Promise<{ scores: number[][]; heads: Alignment['heads'] }> {
     const row = [...prompt, ...target.slice(0, -1)]
     const { weights } = await this.run([row], new Float32Array(0), 0, true)

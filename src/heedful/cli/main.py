@@ -79,7 +79,7 @@ VERBS = (
     ),
     Subcommand("explain", "check:explain", "Print the reasoning behind one verdict."),
     Subcommand("model", "model:app", "Inspect, convert, verify or fetch weights."),
-    Subcommand("data", "data:app", "Inspect a corpus, or fetch a published one."),
+    Subcommand("data", "train:data_app", "Inspect a corpus, or fetch a published one."),
     Subcommand("train", "train:train", "Train a decoder described by a TOML file."),
     Subcommand("resume", "train:resume", "Resume a run where it stopped."),
     Subcommand("runs", "train:runs_app", "List runs, or compare two."),

@@ -346,7 +346,7 @@ def _generate(
 ) -> GenerationResult:
     from heedful.generation import FastStep
     from heedful.generation import generate as continue_rows
-    from heedful.generation.prompts import Prompts
+    from heedful.generation.decoding import Prompts
     from heedful.progress import meter
 
     Prompts.of(checkpoint.config, rows, settings["stops"])  # before the weights are read

@@ -29,8 +29,8 @@ from heedful.files import SHIPPED, atomic_file
 
 if TYPE_CHECKING:
     from heedful.studies.translation import Translation, Translator
-    from heedful.studies.translation.alignment import Alignment
-    from heedful.studies.translation.word_confidence import WordConfidence
+    from heedful.studies.translation.attribution import Alignment
+    from heedful.studies.translation.quality import WordConfidence
 else:  # these classes live beside torch, which is loaded only when a model is opened
     Alignment = Translation = Translator = WordConfidence = Any
 
@@ -199,7 +199,7 @@ def _show_texts(
     shown: ShowFlags,
     figure: Path | None,
 ) -> None:
-    from heedful.studies.translation.alignment import align
+    from heedful.studies.translation.attribution import align
     from heedful.views.translation import (
         TranslatedTexts,
         alignment_figure,
@@ -237,7 +237,7 @@ def _show_texts(
 
 def _words(translator: Translator, one: Translation) -> tuple[WordConfidence, ...]:
     """Return the words of the best translation with their confidence."""
-    from heedful.studies.translation.word_confidence import word_confidences
+    from heedful.studies.translation.quality import word_confidences
 
     return word_confidences(translator, one.hypotheses[0]) if one.hypotheses else ()
 
@@ -283,7 +283,7 @@ class _LineWriter:
         return tabbed_lines(one, self.number, alignment, aligned=self.shown.alignment)
 
     def _aligned(self, one: Translation) -> Alignment | None:
-        from heedful.studies.translation.alignment import align
+        from heedful.studies.translation.attribution import align
 
         return align(self.translator, one) if one.hypotheses else None
 

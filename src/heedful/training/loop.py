@@ -36,13 +36,13 @@ from heedful.training.folder import (
     CONFIG,
     MANIFEST,
     RESULT,
+    Metrics,
     RunFolder,
     RunLock,
     differences,
     manifest_of,
 )
 from heedful.training.hooks import Hooks, Progress, TrainingResult
-from heedful.training.metrics import Metrics
 from heedful.training.session import Session, TrainingStep, device_of, measured
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)

@@ -31,10 +31,17 @@ from heedful.training import checkpoint
 from heedful.training.config import TrainingConfig
 from heedful.training.distributed import Strategy
 from heedful.training.feed import Feed
-from heedful.training.folder import CONFIG, MANIFEST, RESULT, RunFolder, holder_of
+from heedful.training.folder import (
+    CONFIG,
+    MANIFEST,
+    RESULT,
+    RunFolder,
+    flat,
+    holder_of,
+    read_metrics,
+)
 from heedful.training.hooks import Evaluation, Hooks, TrainingResult
 from heedful.training.loop import NO_HOOKS, resume, train
-from heedful.training.metrics import flat, read_metrics
 
 
 class RunStoppedError(RunError):

@@ -44,12 +44,12 @@ from heedful.views.formatting import number, sentence
 if TYPE_CHECKING:
     from heedful.stats import Estimate
     from heedful.studies.heads.behaviour import Behaviour, HeadBehaviour
-    from heedful.studies.heads.comparisons import Finding, HeadCounts, PreNorm, Schemes
     from heedful.studies.heads.heads_study import Comparisons, HeadsStudy
     from heedful.studies.heads.keys import Keys
     from heedful.studies.heads.order import Probe
     from heedful.studies.heads.predictable import Predictable, TokenName
     from heedful.studies.heads.robustness import HeadAblation, Robustness
+    from heedful.studies.heads.small_models import Finding, HeadCounts, PreNorm, Schemes
 
 COLOURS = {
     "previous": BLUE,

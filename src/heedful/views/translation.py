@@ -33,15 +33,15 @@ from heedful.views.formatting import number
 
 if TYPE_CHECKING:
     from heedful.studies.translation import Translation
-    from heedful.studies.translation.alignment import Alignment
+    from heedful.studies.translation.attribution import Alignment
     from heedful.studies.translation.attribution_study import AttributionStudy
+    from heedful.studies.translation.quality import WordConfidence
     from heedful.studies.translation.results import (
         ArmResult,
         Comparison,
         Example,
         TranslationStudy,
     )
-    from heedful.studies.translation.word_confidence import WordConfidence
 else:  # these records live beside torch, without which the views must work
     Alignment = AttributionStudy = Translation = WordConfidence = Record
     ArmResult = Comparison = Example = TranslationStudy = Record

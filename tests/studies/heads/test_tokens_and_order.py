@@ -13,9 +13,9 @@ from heedful.attention import copyable
 from heedful.errors import InputError
 from heedful.model import Decoder
 from heedful.model.config import Attention, Norm
-from heedful.studies.heads.comparisons import find_witness, reachable_directions
 from heedful.studies.heads.order import order_tests, probe_positions, stream_function
 from heedful.studies.heads.predictable import OutputLayer, best_in_ball, decide, predictable_tokens
+from heedful.studies.heads.small_models import find_witness, reachable_directions
 
 
 def plane(seed: int, tokens: int, shift: float) -> OutputLayer:

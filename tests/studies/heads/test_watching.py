@@ -17,7 +17,6 @@ from heedful.model import Decoder, DecoderConfig, LayerTrace
 from heedful.model.config import Attention
 from heedful.stats import Estimate
 from heedful.studies.heads.behaviour import IN_SIGHT, Watch, key_sets, watch_repeats
-from heedful.studies.heads.comparisons import sign_verdict
 from heedful.studies.heads.keys import KeyWatch, equal_norms, equivalent_beta, token_spreads
 from heedful.studies.heads.robustness import (
     LossBatch,
@@ -28,6 +27,7 @@ from heedful.studies.heads.robustness import (
     wrapped,
 )
 from heedful.studies.heads.sample import Amount, Row, Sample, text_rows
+from heedful.studies.heads.small_models import sign_verdict
 
 
 def a_decoder(positions: str = "interleaved", **changes: Any) -> Decoder:

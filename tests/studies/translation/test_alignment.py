@@ -13,8 +13,7 @@ from small_translators import all_bytes, translator
 
 from heedful.errors import InputError
 from heedful.studies.translation import Translation
-from heedful.studies.translation.alignment import TextWords, align, head_scores
-from heedful.studies.translation.attribution import METHODS, Method
+from heedful.studies.translation.attribution import METHODS, Method, TextWords, align, head_scores
 
 PLAIN, BYTES = translator(), translator(all_bytes())
 LETTER_BY_LETTER = translator(seed=38)

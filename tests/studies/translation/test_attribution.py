@@ -13,16 +13,18 @@ from heedful.data.synthetic.phrasebook.corpus import linked_pairs
 from heedful.errors import InputError
 from heedful.model import Decoder
 from heedful.studies.translation import TranslationFormat, Translator
-from heedful.studies.translation.alignment import align_tokens, reading_of, words_of
 from heedful.studies.translation.attribution import (
     METHODS,
     ForcedTranslation,
     _Path,
     _target_log_probabilities,
+    align_tokens,
     gradient_products,
     head_weights,
     integrated_products,
+    reading_of,
     scores,
+    words_of,
 )
 from heedful.studies.translation.attribution_study import (
     CONTROLS,

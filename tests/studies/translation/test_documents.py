@@ -13,7 +13,7 @@ from heedful.studies.translation.documents import (
     sentences,
     translate_texts,
 )
-from heedful.studies.translation.faults import numbers, repeats
+from heedful.studies.translation.quality import numbers, repeats
 
 READER = translator(all_bytes())
 

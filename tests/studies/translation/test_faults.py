@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from heedful.studies.translation.faults import count_faults, drops, invents, loops, numbers
+from heedful.studies.translation.quality import count_faults, drops, invents, loops, numbers
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from heedful.errors import InputError
 from heedful.files import SHIPPED
 from heedful.studies.translation import Translator
 from heedful.studies.translation.documents import translate_texts
-from heedful.studies.translation.translator import TranslationFormat
-from heedful.studies.translation.word_confidence import (
+from heedful.studies.translation.quality import (
     DOUBT,
     measure_curve,
     right_words,
     word_confidences,
 )
+from heedful.studies.translation.translator import TranslationFormat
 
 LINE = "Le médecin m'a dit de rester au lit pendant trois jours."
 

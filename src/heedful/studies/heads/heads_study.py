@@ -39,16 +39,6 @@ from heedful.studies.conclusions import (
     calculated,
 )
 from heedful.studies.heads.behaviour import WORDS, Behaviour, observe, read_by
-from heedful.studies.heads.comparisons import (
-    Finding,
-    HeadCounts,
-    PreNorm,
-    Schemes,
-    compare_heads,
-    compare_norms,
-    compare_schemes,
-    find_witness,
-)
 from heedful.studies.heads.keys import Keys, KeyWatch
 from heedful.studies.heads.order import LARGE, OrderTest, Probe, order_tests, probe_positions
 from heedful.studies.heads.predictable import WORK as PREDICTABLE_WORK
@@ -68,7 +58,20 @@ from heedful.studies.heads.sample import (
     open_subject,
     translation_run,
 )
-from heedful.studies.heads.small_models import QUICK, Plan, base_run, train_all
+from heedful.studies.heads.small_models import (
+    QUICK,
+    Finding,
+    HeadCounts,
+    Plan,
+    PreNorm,
+    Schemes,
+    base_run,
+    compare_heads,
+    compare_norms,
+    compare_schemes,
+    find_witness,
+    train_all,
+)
 
 LEARNED = 0.5
 """The share of the loss of guessing below which a small model has learned something to study."""

@@ -3,7 +3,7 @@
 from heedful.errors import MissingPartError as _MissingPartError
 
 try:
-    from heedful.studies.translation.alignment import AligningHead, Alignment, align
+    from heedful.studies.translation.attribution import AligningHead, Alignment, align
     from heedful.studies.translation.model_card import write_card
     from heedful.studies.translation.translator import (
         Hypothesis,

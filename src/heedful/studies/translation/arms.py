@@ -37,9 +37,8 @@ from heedful.data.corpus import LANGUAGES, Documents, Pairs
 from heedful.errors import InputError
 from heedful.files import sha256, sha256_of, write_atomic, write_json
 from heedful.generation import FastStep
-from heedful.generation.decoding import continuations, evaluating
+from heedful.generation.decoding import Prompts, continuations, evaluating
 from heedful.generation.methods import GREEDY
-from heedful.generation.prompts import Prompts
 from heedful.model import (
     Checkpoint,
     Decoder,

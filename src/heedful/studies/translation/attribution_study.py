@@ -34,8 +34,15 @@ from heedful.progress import Step
 from heedful.records import Record
 from heedful.stats import Estimate, percentile_interval
 from heedful.studies.conclusions import Basis, Conclusion, Measurement, Study
-from heedful.studies.translation.alignment import align_tokens, of_words, reading_of, words_of
-from heedful.studies.translation.attribution import METHODS, ForcedTranslation, Scores
+from heedful.studies.translation.attribution import (
+    METHODS,
+    ForcedTranslation,
+    Scores,
+    align_tokens,
+    of_words,
+    reading_of,
+    words_of,
+)
 from heedful.studies.translation.translator import Translator
 
 CONTROLS = ("diagonal", "random")

@@ -17,9 +17,8 @@ from itertools import islice
 
 from heedful.data.languages import NAMES, guess_language
 from heedful.errors import InputError
-from heedful.studies.translation.faults import numbers, repeats
+from heedful.studies.translation.quality import doubtful_words, numbers, repeats
 from heedful.studies.translation.translator import CHUNK, ROWS, Translation, Translator, problem_of
-from heedful.studies.translation.word_confidence import doubtful_words
 
 ABBREVIATIONS = frozenset(
     (

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from heedful.data.corpus import LANGUAGES
 from heedful.errors import RunError
 from heedful.files import write_atomic
 from heedful.model import DecoderConfig, parameter_count
 from heedful.model.weights.huggingface import read_json
 from heedful.studies.translation.translator import FILE, TranslationFormat
-from heedful.training.metrics import flat
+from heedful.training.folder import flat
 from heedful.training.runs import finished_run
 
 CARD = "MODEL_CARD.md"
 
-NAMES = {"fr": "French", "en": "English", "de": "German", "es": "Spanish", "it": "Italian"}
 TRANSLATION_LIMITS = (
     "It translates one line at a time and knows nothing of the lines before it.",
     "It was judged on text like its training text; on other text expect worse, without a warning.",
@@ -88,7 +88,7 @@ def _purpose(config: Mapping[str, Any], written: TranslationFormat | None) -> st
     kind = "A decoder-only Transformer" + (f" of {size:,} parameters" if size else "")
     if written is None:
         return f"{kind} that continues texts, trained with Heedful."
-    source, target = (NAMES.get(code, code) for code in written.languages)
+    source, target = (LANGUAGES.get(code, code) for code in written.languages)
     return f"{kind} that translates {source} into {target}, trained with Heedful."
 
 

@@ -18,7 +18,7 @@ from heedful.studies.conclusions import (
     Study,
     differences,
 )
-from heedful.studies.translation.alignment import Alignment
+from heedful.studies.translation.attribution import Alignment
 
 SCRATCH, LONGER, HERE, ELSEWHERE = "scratch", "scratch, same work", "here", "elsewhere"
 """The arms: on the pairs alone; the same with as many operations as `here` takes in all;

@@ -29,7 +29,6 @@ from heedful.machine import examine
 from heedful.model import parameter_count
 from heedful.progress import Tell
 from heedful.studies.conclusions import work_words
-from heedful.studies.translation.alignment import Alignment, align
 from heedful.studies.translation.arms import (
     PublicModel,
     StudyProgress,
@@ -41,6 +40,7 @@ from heedful.studies.translation.arms import (
     training_name,
     translations_of,
 )
+from heedful.studies.translation.attribution import Alignment, align
 from heedful.studies.translation.corpus import StudyCorpus, TestSet, read_study_corpus
 from heedful.studies.translation.model_card import write_card
 from heedful.studies.translation.recipe import StudySettings

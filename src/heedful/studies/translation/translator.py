@@ -30,10 +30,9 @@ from heedful.data.synthetic.phrasebook import keyboard
 from heedful.errors import ConfigError, HeedfulError, InputError, RunError
 from heedful.files import write_json
 from heedful.generation import Beams, Continuation, FastStep
-from heedful.generation.decoding import continuations, evaluating
+from heedful.generation.decoding import Prompts, continuations, evaluating
 from heedful.generation.fast import Precision
 from heedful.generation.methods import GREEDY, Method
-from heedful.generation.prompts import Prompts
 from heedful.model import Decoder, load, write_folder
 from heedful.model.weights import located
 from heedful.model.weights.huggingface import read_json
@@ -66,7 +65,7 @@ class TranslationFormat(Settings):
     """How a source is written before it is read: in NFC; as the phrasebook writes French; or
     left as it is. In any case it becomes one line, without white space at its ends."""
     right_words: tuple[tuple[float, float], ...] = ()
-    """Points of log p of a word and the share of such words that were right (`word_confidence`)."""
+    """Points of log p of a word and the share of such words that were right (`quality`)."""
 
     def written(self, text: str) -> str:
         """Return a source as the model was taught to read it."""
