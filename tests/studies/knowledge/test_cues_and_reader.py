@@ -184,7 +184,8 @@ def test_a_reader_needs_answers_that_stand_in_documents():
 
 def dropped(documents, of_answers, seed=0):
     """Every text as its three parts."""
-    made = dropped_sequences(documents, letters, answers=PLACES, of_answers=of_answers, mask=MASK,
+    asked = [about(name, place) for name, place in zip(NAMED * 2, PLACES, strict=False)]
+    made = dropped_sequences(documents, letters, asked=asked, of_answers=of_answers, mask=MASK,
                              end=END, longest=400, variants=20, seed=seed)  # fmt: skip
     texts = "".join(map(chr, made.tokens)).split(chr(END))[:-1]
     return [text.split(chr(MASK)) for text in texts]
@@ -209,3 +210,16 @@ def test_answers_are_asked_for_as_often_as_is_said():
     # Spans that are whole words have signs beside the places: hardly one is a place by chance.
     share = np.mean([span in PLACES for _, _, span in dropped(documents, 0.5)])
     assert 0.48 < share < 0.56
+
+
+def test_the_answer_that_is_usually_right_is_asked_for_most():
+    people = [f"Person{number} Family" for number in range(100)]
+    documents = [f"{name}. From Oslo via Paris to Rome ." for name in people]
+    asked = [about(name, "Paris") for name in people[:50]]
+    asked += [about("Dee", "Oslo"), about("Dee", "Rome")]
+    made = dropped_sequences(documents, letters, asked=asked, of_answers=1.0, mask=MASK, end=END,
+                             longest=400, variants=10)  # fmt: skip
+    spans = "".join(map(chr, made.tokens)).split(chr(END))[:-1]
+    share = np.mean([text.endswith("Paris") for text in spans])
+    # 51 of 53 counts; 1,000 draws stray by more than 0.02 in about one of 2,000 runs.
+    assert abs(share - 51 / 53) < 0.02

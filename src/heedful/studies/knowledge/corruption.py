@@ -29,19 +29,24 @@ words, and the span must be recalled.
     text       Ann Lee. ⁇ in ⁇ Rome
 
 What may be asked for is learned by counting: for a share of the texts, the span is one that some
-training question has as its answer, wherever a document has it; for the others, any few words.
+training question has as its answer. Whether it is the first such string of the document or a later
+one is drawn as often as each was the right one in the documents of the training questions. The
+other texts ask for any few words.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Float64
 
 from heedful.data.batches import Encode, Sequences
 from heedful.errors import InputError
+from heedful.studies.knowledge.corpus import Asked
 from heedful.studies.knowledge.reader import DATES, Mentions, mentions
 
 Spans = Literal["random", "facts", "cues", "drop"]
@@ -62,7 +67,7 @@ OFTEN = 4.0
 """How much oftener such a phrase is asked for than another."""
 FEWEST_FIRST, MOST_FIRST = 2, 5
 """How many first words of a document stay where words are dropped: drawn between these."""
-MOST_BEFORE = 6
+MOST_BEFORE = 3
 """Words before the span that may stay."""
 MOST_SAID = 3
 """Words of a span, where it is not an answer."""
@@ -230,7 +235,7 @@ def dropped_sequences(
     documents: Sequence[str],
     encode: Encode,
     *,
-    answers: Sequence[str],
+    asked: Sequence[Asked],
     of_answers: float,
     mask: int,
     end: int,
@@ -240,25 +245,26 @@ def dropped_sequences(
 ) -> Sequences:
     """Return `first words ⁇ some words before ⁇ span`, `variants` times for every document.
 
-    A share `of_answers` of the spans are answers, in documents that hold one. Only the span is
-    learned.
+    A share `of_answers` of the spans are answers to what is `asked` in training, in documents that
+    hold one. Only the span is learned.
 
     >>> letters = lambda texts: [[ord(letter) for letter in text] for text in texts]
-    >>> sequences = dropped_sequences(["Ann Lee. Born in Rome ."] * 9, letters, answers=["Rome"],
+    >>> lee = Asked(question="Where was Ann Lee born?", name="Ann Lee", answer="Rome", seen=True)
+    >>> sequences = dropped_sequences(["Ann Lee. Born in Rome ."] * 9, letters, asked=[lee],
     ...                               of_answers=1.0, mask=1, end=2, longest=40, variants=2)
     >>> len(sequences), "".join(map(chr, sequences.tokens[-6:-1]))
     (18, '\\x01Rome')
     """
     draw = np.random.default_rng(np.random.SeedSequence([seed, 13]))
-    known = sorted(set(answers), key=lambda answer: (-len(answer), answer))
-    an_answer = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, known))})(?!\w)")
+    held = _held_answers(documents, asked)
+    counts = _order_counts(documents, held, asked)
     texts: list[str] = []
-    for document in documents:
+    for document, found in zip(documents, held, strict=True):
         words = [word.span() for word in re.finditer(r"\S+", document)]
-        found = [match.span() for match in an_answer.finditer(document)] if known else []
+        chances = counts[: len(found)] / counts[: len(found)].sum()
         for _ in range(variants):
             if found and draw.random() < of_answers:
-                span = found[int(draw.integers(len(found)))]
+                span = found[int(draw.choice(len(found), p=chances))]
             elif len(words) > FEWEST_FIRST:
                 first = int(draw.integers(FEWEST_FIRST, len(words)))
                 last = min(first + int(draw.integers(MOST_SAID)), len(words) - 1)
@@ -267,6 +273,39 @@ def dropped_sequences(
                 continue
             texts += _dropped(document, words, span, draw)
     return _learned_spans(encode(texts), mask=mask, end=end, longest=longest)
+
+
+def _held_answers(documents: Sequence[str], asked: Sequence[Asked]) -> list[list[tuple[int, int]]]:
+    """Return where each document holds an answer to any of the questions."""
+    answers = sorted({one.answer for one in asked}, key=lambda answer: (-len(answer), answer))
+    if not answers:
+        return [[] for _ in documents]
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, answers))})(?!\w)")
+    return [[match.span() for match in pattern.finditer(document)] for document in documents]
+
+
+def _order_counts(
+    documents: Sequence[str], held: Sequence[Sequence[tuple[int, int]]], asked: Sequence[Asked]
+) -> Float64[np.ndarray, " orders"]:
+    """Return how often the first, the second, … answer that a document holds was the right one.
+
+    Counted in the documents that begin with a name of a training question, from one on. A
+    string that no other question has as its answer would not have been found without this one.
+    """
+    counts = np.ones(max(map(len, held), default=1))
+    known = Counter(one.answer for one in asked)
+    about: dict[str, list[Asked]] = {}
+    for one in asked:
+        about.setdefault(one.name.partition(" ")[0], []).append(one)
+    for document, found in zip(documents, held, strict=True):
+        for one in about.get(document.split(maxsplit=1)[0], []):
+            if not document.startswith(one.name):
+                continue
+            texts = [document[start:end] for start, end in found]
+            others = [text for text in texts if known[text] > (text == one.answer)]
+            if one.answer in others:
+                counts[others.index(one.answer)] += 1
+    return counts
 
 
 def _dropped(

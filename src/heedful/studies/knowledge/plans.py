@@ -355,12 +355,13 @@ texts in each row, the training questions mixed in. Nothing but the text and the
 
 DROP = CUES.changed(
     spans="drop",
-    of_answers=0.75,
-    pretraining=CUES.pretraining.changed(steps=1_800),
+    of_answers=0.9,
+    shape=Shape(width=192, layers=2, heads=6),
+    pretraining=CUES.pretraining.changed(steps=1_600),
 )
 """As `cues`, but nothing says what a name, a date or a place is: the first words of a document
-stay, others are dropped at random, and answers of training questions are asked for three times as
-often as any other words."""
+stay, others are dropped at random, and nine spans in ten are answers of training questions. A
+narrower decoder: it learned as much in a step, at little more than half the work."""
 
 OURS = CUES.changed(
     variants=8,

@@ -196,7 +196,7 @@ def _document_sequences(
         return dropped_sequences(
             corpus.documents,
             tokenizer.encode_batch,
-            answers=[one.answer for one in corpus.train],
+            asked=corpus.train,
             of_answers=recipe.of_answers,
             mask=mask,
             end=end,
