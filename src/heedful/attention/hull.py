@@ -41,7 +41,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
-from joblib import Parallel, delayed
 from scipy.optimize import linprog, nnls
 
 from heedful.arrays import EPSILON, index, matrix, whole
@@ -505,6 +504,8 @@ class _Vertices:
         return left, int((self.margin[chosen] > 0).sum())
 
     def _separate(self, chosen: Chosen, pool: Pool, *, exact: bool) -> list[Separation]:
+        from joblib import Parallel, delayed  # most sets of keys never need it
+
         shares = np.array_split(chosen, max(1, min(len(chosen) // 64, 8 * self.workers)))
         jobs = (
             delayed(_against)(self.keys, pool, share, self._starts(share), self.rounding, exact)

@@ -52,7 +52,6 @@ from heedful.claims.language.tree import (
 )
 from heedful.claims.worlds import names_of_heads
 from heedful.errors import FormulaError
-from heedful.positions import uniqueness
 
 if TYPE_CHECKING:
     from heedful.claims.search import Case
@@ -571,6 +570,9 @@ def prove_uniqueness(compiled: CompiledClaim) -> tuple[str, ...] | None:
     widths = compiled.domains.get("d", Values((2.0,)))
     if not isinstance(widths, Values):
         return None
+    # Loaded where it is needed: it would be a seventh of what every judging process loads.
+    from heedful.positions import uniqueness
+
     base = float(compiled.claim.positions.get("base", 10000.0))
     proof: tuple[str, ...] = ()
     for width in widths.numbers:
