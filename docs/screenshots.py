@@ -44,6 +44,13 @@ READY = """() => {
 """A function, not an expression: the policy of the page forbids eval."""
 SENTENCE = "Vous ne voulez pas peindre cette montagne."
 SECOND_SENTENCE = "Il mange une pomme."
+QUESTIONS = (
+    "Who discovered the element quorium?",  # there is none
+    "Which river flows through Cairo?",
+    "In which city is the Eiffel Tower?",
+    "What is the capital of France?",
+)
+"""Put to a fetched model, the last one at the top."""
 MARGIN = 16
 """Pixels above what a picture begins with."""
 
@@ -90,6 +97,8 @@ class Scene:
     state: dict[str, Any] = field(default_factory=dict)
     start: str | None = None
     """What the picture begins with; None: the top of the page."""
+    questions: tuple[str, ...] = ()
+    """Put to the chosen model before the picture is taken."""
 
     @property
     def address(self) -> str:
@@ -105,11 +114,17 @@ def scenes(page: Page, question: str) -> dict[str, Scene]:
     if translators:
         best = max(translators, key=lambda one: runs[one["run"]]["evaluation"].get("bleu", 0.0))
         models = {"model": best["id"], "run": best["run"], "text": SENTENCE, "on": "sentence"}
-    if found["askers"]:
-        models |= {"asker": found["askers"][0]["id"], "question": question}
+    askers = {one["kind"]: one["id"] for one in reversed(found["askers"])}  # the first of each
+    if "study" in askers:
+        models |= {"asker": askers["study"], "question": question}
     noise = {"keys": "circle", "n": 6, "beta": 30, "of": "1,2", "noisy": 1, "variance": 0.1}
     inside = {"layer": 1, "head": 1, "without": "0.1", "second": SECOND_SENTENCE}
+    asking = {}
+    if "model" in askers:
+        state = {"asker": askers["model"]}
+        asking["questions"] = Scene("models", state, "[data-questions]", QUESTIONS)
     return {
+        **asking,
         "attention": Scene("attention", noise),
         "claims": Scene("claims"),
         "positions": Scene("positions", {"length": 128, "width": 64}),
@@ -127,12 +142,18 @@ def picture(
     )
     page = context.new_page()
     page.goto(address + scene.address, timeout=WAIT)
-    page.wait_for_function(READY, timeout=WAIT)
+    if not scene.questions:  # there may be no run to draw
+        page.wait_for_function(READY, timeout=WAIT)
+    for question in scene.questions:
+        page.get_by_label("Question", exact=True).fill(question, timeout=WAIT)
+        page.locator("[data-put]").click(timeout=WAIT)
+        page.locator("[data-reply]", has_text=question).wait_for(timeout=WAIT)
     top = 0.0
     if scene.start is not None:
         begin = page.locator(scene.start).first
         begin.wait_for(timeout=WAIT)
-        page.wait_for_function(READY, timeout=WAIT)
+        if not scene.questions:
+            page.wait_for_function(READY, timeout=WAIT)
         top = begin.evaluate("(one) => one.getBoundingClientRect().top + scrollY") - MARGIN
     page.wait_for_timeout(600)
     taken = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")

@@ -177,6 +177,16 @@ def user_cache() -> Path:
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "heedful"
 
 
+def models_cache() -> Path:
+    """Return where `heed model get` puts what it fetches, each model in a folder of its name."""
+    return user_cache() / "models"
+
+
+def fetched_models() -> dict[str, Path]:
+    """Return the models that `heed model get` has fetched, by name."""
+    return {path.parent.name: path for path in sorted(models_cache().glob("*/*.gguf"))}
+
+
 def download(file: RemoteFile, folder: Path, progress: Progress | None = None) -> bool:
     """Download a file to a folder; return False if a whole copy was there already.
 

@@ -45,6 +45,14 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def opinionated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a model that continues any text, random and so of many opinions."""
+    from model_of_bytes import model_of_bytes
+
+    return model_of_bytes(tmp_path_factory.mktemp("models") / "opinionated")
+
+
+@pytest.fixture(scope="session")
 def models_server(runs: Path, reader: Path) -> Iterator[Running]:
     """Return a server over these trainings and this model."""
     with running(runs=runs, models=(reader,)) as started:

@@ -4,7 +4,7 @@ import { untrack } from 'svelte'
 import { address, remember, wholeOf } from './address.svelte'
 import { ask, channel, latest, unpacked, type Packed } from './api'
 import { Inside } from './inside.svelte'
-import { Asking, Inquiry, LABELS, labelOf, Translating, Watching } from './studies.svelte'
+import { Asking, type Asker, Inquiry, Interview, LABELS, labelOf, Translating, Watching } from './studies.svelte'
 
 export interface Run {
   id: string
@@ -62,7 +62,7 @@ export class ModelsState {
   runs = $state.raw<Run[]>([])
   folder = $state('')
   models = $state.raw<Model[]>([])
-  askers = $state.raw<Model[]>([])
+  askers = $state.raw<Asker[]>([])
   run = $state('')
   /** A second run, beside the first. */
   other = $state('')
@@ -82,10 +82,13 @@ export class ModelsState {
   readTrouble = $state('')
   translating = new Translating(address.values)
   asking = new Asking(address.values)
+  interview = new Interview()
   watching = new Watching(address.values)
   inside = new Inside(address.values)
 
   #timer: ReturnType<typeof setInterval> | undefined
+  /** Whether the question came with the address, and was not put yet. */
+  #shared = Boolean(address.values.question)
   #reads = latest<object, ReadAnswer>('models/read', 350, (found) => {
     this.read = found
     this.reading = false
@@ -124,6 +127,7 @@ export class ModelsState {
     })
     return found
   })
+  asker = $derived(this.askers.find((one) => one.id === this.asking.asker) ?? null)
   translates = $derived(this.models.find((model) => model.id === this.model)?.translates ?? false)
   target = $derived(this.translates ? this.translating.targetOf(this.text) : [])
   weights = $derived(this.read ? unpacked(this.read.weights) : null)
@@ -147,7 +151,7 @@ export class ModelsState {
 
   async refresh(): Promise<void> {
     try {
-      const [runs, models] = await Promise.all([ask<{ folder: string; runs: Run[] }>('models/runs'), ask<{ models: Model[]; askers: Model[] }>('models/list')])
+      const [runs, models] = await Promise.all([ask<{ folder: string; runs: Run[] }>('models/runs'), ask<{ models: Model[]; askers: Asker[] }>('models/list')])
       this.runs = runs.runs
       this.folder = runs.folder
       this.models = models.models
@@ -254,6 +258,22 @@ export class ModelsState {
     this.#exacts.ask({ ...this.#sentence, head: this.head })
   }
 
+  /** A study answers as one types. A model of others takes seconds, so it is asked when one says so. */
+  askQuestion(): void {
+    const asker = this.asker
+    if (asker?.kind === 'study') this.asking.ask()
+    else untrack(() => this.asking.forget())
+    untrack(() => {
+      if (asker?.id !== this.interview.model) this.interview.forget()
+      if (asker?.kind === 'model' && this.#shared) this.putQuestion() // an address shows what it showed
+      if (asker) this.#shared = false
+    })
+  }
+
+  putQuestion(): void {
+    if (this.asker && this.asking.question.trim()) this.interview.ask(this.asker.id, this.asking.question)
+  }
+
   askBehaviour(): void {
     if (!this.#waits) this.watching.ask(this.model, this.text, this.target)
   }
@@ -265,6 +285,7 @@ export class ModelsState {
     this.#exacts.stop()
     this.translating.close()
     this.asking.close()
+    this.interview.stop()
     this.watching.close()
     this.inside.close()
   }

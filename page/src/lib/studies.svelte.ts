@@ -128,6 +128,14 @@ export interface Reply {
   nearest: Record<string, Neighbour>
 }
 
+/** Who can be asked: a knowledge study, or a model that others have trained. */
+export interface Asker {
+  id: string
+  name: string
+  kind: 'study' | 'model'
+  called: string
+}
+
 /** A question, and what a model of the knowledge study replies. */
 export class Asking extends Inquiry<{ reply: Reply }> {
   asker = $state('')
@@ -146,6 +154,108 @@ export class Asking extends Inquiry<{ reply: Reply }> {
   ask(): void {
     if (!this.asker || !this.question.trim()) this.forget()
     else this.send({ asker: this.asker, text: this.question })
+  }
+}
+
+/** What an answer of a model of others is called, and what that means; the words are those of `findings.py`. */
+export const ANSWER_LABELS: Record<string, string> = {
+  known: 'above the threshold of the promise below',
+  unsure: 'above the lower threshold only: as likely wrong as the second promise allows',
+  "I don't know": 'below every threshold, so that it is not given as an answer',
+  'not calibrated': 'nobody has found out what this model’s confidence is worth',
+}
+
+export interface ModelReply {
+  question: string
+  answer: string | null
+  would_say: string
+  label: string
+  confidence: number | null
+  probability: number
+  agreement: number
+  wordings: string[]
+  others: string[]
+}
+
+export interface Promises {
+  known: string
+  known_from: number | null
+  unsure: string
+  unsure_from: number | null
+  population: string
+}
+
+interface Told {
+  done?: number
+  of?: number
+  error?: { where: string; problem: string; expected?: string; hint?: string }
+  reply?: ModelReply
+  model?: string
+  promises?: Promises | null
+  calibrate?: string
+}
+
+const MOST_ANSWERS = 20
+
+/** Questions to a model of others: one at a time, each with how far it is; whoever leaves stops it. */
+export class Interview {
+  /** Newest first. */
+  answers = $state.raw<ModelReply[]>([])
+  promises = $state.raw<Promises | null>(null)
+  calibrate = $state('')
+  busy = $state(false)
+  trouble = $state('')
+  done = $state(0)
+  of = $state(0)
+  /** Whose answers these are. */
+  model = ''
+  #socket: WebSocket | null = null
+
+  ask(model: string, text: string): void {
+    this.stop()
+    if (model !== this.model) this.answers = []
+    this.model = model
+    this.trouble = ''
+    this.busy = true
+    this.done = this.of = 0
+    const mine = (this.#socket = new WebSocket(`ws://${location.host}/api/models/questions`))
+    mine.onopen = () => mine.send(JSON.stringify({ model, text }))
+    mine.onmessage = (event) => mine === this.#socket && this.#hear(JSON.parse(event.data))
+    mine.onclose = () => {
+      if (mine !== this.#socket) return
+      if (this.busy) this.trouble = 'The server does not answer. Is `heed serve` still running?'
+      this.busy = false
+    }
+  }
+
+  /** Ask no longer: the server gives up what it is doing. */
+  stop(): void {
+    const socket = this.#socket
+    this.#socket = null
+    socket?.close()
+    this.busy = false
+  }
+
+  forget(): void {
+    this.stop()
+    this.answers = []
+    this.trouble = ''
+    this.model = ''
+  }
+
+  #hear(told: Told): void {
+    if (told.of !== undefined) {
+      this.done = told.done ?? 0
+      this.of = told.of
+      return
+    }
+    this.busy = false
+    if (told.error) this.trouble = [told.error.problem, told.error.expected, told.error.hint].filter(Boolean).join('; ')
+    if (!told.reply) return
+    this.promises = told.promises ?? null
+    this.calibrate = told.calibrate ?? ''
+    const others = this.answers.filter((one) => one.question !== told.reply!.question)
+    this.answers = [told.reply, ...others].slice(0, MOST_ANSWERS)
   }
 }
 

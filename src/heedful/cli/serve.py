@@ -35,7 +35,8 @@ def serve(
     """Open the page: attention you can drag, claims as you type, positions, models as they learn.
 
     It serves this machine only, loads nothing from the network, and ends with Ctrl-C. The address
-    holds the key of the session: anyone who has it can use the page.
+    holds the key of the session: anyone who has it can use the page. Models that `heed model get`
+    has fetched, and model folders and GGUF files in the folder of runs, are shown too.
 
     Examples:
 
@@ -43,18 +44,29 @@ def serve(
         heed serve --port 8000 --no-browser
         heed serve --runs my-runs --model smollm2
     """
-    from heedful.files import SHIPPED
+    from heedful.files import SHIPPED, fetched_models
     from heedful.web import serve as begin
 
-    # Whoever has no run yet finds the models of the package; without torch none can be read.
-    known = tuple(filter(Path.is_dir, SHIPPED.values())) if find_spec("torch") else ()
+    # Whoever has no run yet finds the models of the package, and those that were fetched; without
+    # torch none can be read.
+    fetched = fetched_models()
+    named = [one if one.exists() else fetched.get(str(one), one) for one in model or ()]
+    known = (
+        (*filter(Path.is_dir, SHIPPED.values()), *fetched.values()) if find_spec("torch") else ()
+    )
 
     def ready(address: str) -> None:
         print(f"Heedful is at {address}", flush=True)
         print("Ctrl-C ends it.", file=sys.stderr, flush=True)
 
     try:
-        begin(port=port, runs=runs, models=(*(model or ()), *known), browser=browser, ready=ready)
+        begin(
+            port=port,
+            runs=runs,
+            models=tuple(dict.fromkeys([*named, *known])),
+            browser=browser,
+            ready=ready,
+        )
     except KeyboardInterrupt:  # how a server is meant to end
         print("Heedful has ended.", file=sys.stderr)
     return 0

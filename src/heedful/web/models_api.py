@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import sys
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,17 +21,26 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 from fastapi.responses import Response
-from pydantic import Field, NonNegativeInt
+from pydantic import Field, NonNegativeInt, ValidationError
 
 from heedful.errors import HeedfulError, InputError
 from heedful.records import plain
-from heedful.web.answers import Desk, Question, answer, error_parts, packed, packed_bytes
+from heedful.web.answers import (
+    Desk,
+    Question,
+    answer,
+    as_json,
+    error_parts,
+    packed,
+    packed_bytes,
+)
 from heedful.web.shelves import Shelves
 
 if TYPE_CHECKING:
     from heedful.model import Decoder
     from heedful.studies.heads.behaviour import Behaviour
     from heedful.studies.knowledge.asker import Asker
+    from heedful.studies.knowledge.pretrained import PretrainedAsker
     from heedful.studies.translation import Translator
     from heedful.tokenization import Tokenizer
 
@@ -467,6 +478,13 @@ class AskQuestion(Question):
     text: str = Field(min_length=1, max_length=2_000)
 
 
+class PutQuestion(Question):
+    """A question to a model that others have trained."""
+
+    model: str = Field(max_length=64)
+    text: str = Field(min_length=1, max_length=2_000)
+
+
 class BehaviourQuestion(Question):
     """Which heads, and on what they are watched."""
 
@@ -484,6 +502,7 @@ class Opened:
     _translators: OrderedDict[str, Translator] = field(default_factory=OrderedDict)
     _askers: OrderedDict[str, Asker] = field(default_factory=OrderedDict)
     _watched: OrderedDict[str, tuple[str, int, Behaviour]] = field(default_factory=OrderedDict)
+    _pretrained: OrderedDict[str, PretrainedAsker] = field(default_factory=OrderedDict)
 
     def translator(self, model: str) -> Translator:
         """Return a model as a translator, or say that it is none."""
@@ -517,6 +536,12 @@ class Opened:
 
         return _kept(self._askers, identifier, made)
 
+    def pretrained(self, model: str, path: Path) -> PretrainedAsker:
+        """Return a model that others have trained; the last one stays, it may be large."""
+        from heedful.studies.knowledge.pretrained import PretrainedAsker
+
+        return _kept(self._pretrained, model, lambda: PretrainedAsker(path), most=1)
+
     def watched(self, model: str) -> tuple[str, int, Behaviour]:
         """Return what a model read, its tokens, and what the heads did meanwhile."""
         return _kept(self._watched, model, lambda: _on_sample(self.shelves, model))
@@ -537,6 +562,12 @@ def studies_routes(shelves: Shelves) -> APIRouter:
     @routes.post("/ask")
     async def ask(question: AskQuestion) -> Response:
         return await desk.answer(_ask, opened, question)
+
+    @routes.websocket("/questions")
+    async def questions(socket: WebSocket) -> None:
+        await socket.accept()
+        with contextlib.suppress(WebSocketDisconnect):
+            await _interview(socket, desk, opened)
 
     @routes.post("/behaviour")
     async def behaviour(question: BehaviourQuestion) -> Response:
@@ -632,6 +663,86 @@ def _ask(opened: Opened, question: AskQuestion) -> dict[str, Any]:
     return {"reply": asker.ask([question.text])[0]}
 
 
+async def _interview(socket: WebSocket, desk: Desk, opened: Opened) -> None:
+    """Take one question to a model of others, tell how far it is, and answer; or stop.
+
+    Asking takes seconds. Who closes the socket has gone: what was asked is then given up at the
+    next wording, so that nobody else waits for it.
+    """
+    try:
+        question = PutQuestion.model_validate_json(await socket.receive_text())
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "question"
+        await _tell(socket, error={"where": where, "problem": str(first["msg"])})
+        await socket.close()
+        return
+    loop, left = asyncio.get_running_loop(), threading.Event()
+
+    def progress(done: int, of: int) -> None:
+        if left.is_set():
+            raise _LeftError
+        asyncio.run_coroutine_threadsafe(_tell(socket, done=done, of=of), loop)
+
+    gone = asyncio.create_task(_until_gone(socket))
+    working = asyncio.create_task(desk.work(_put, opened, question, progress))
+    try:
+        await asyncio.wait([gone, working], return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            await _tell(socket, **working.result())
+            await socket.close()
+    finally:
+        left.set()
+        gone.cancel()
+        working.cancel()
+
+
+class _LeftError(Exception):
+    """Whoever asked is no longer there."""
+
+
+async def _tell(socket: WebSocket, **content: Any) -> None:
+    with contextlib.suppress(RuntimeError, WebSocketDisconnect):  # gone in the meantime
+        await socket.send_text(as_json(content))
+
+
+def _put(
+    opened: Opened, question: PutQuestion, progress: Callable[[int, int], None]
+) -> dict[str, Any]:
+    """Return the reply of a model of others and what is promised of it, or what went wrong."""
+    try:
+        entry, path = opened.shelves.answering(question.model)
+        from heedful.studies.knowledge.pretrained import WORDINGS
+        from heedful.views.knowledge import population_sentence, promise_sentence
+
+        asker = opened.pretrained(question.model, path)
+        progress(0, len(WORDINGS))
+        found = asker.ask([question.text], asker.calibration(), progress=progress)
+    except HeedfulError as error:
+        return {"error": error_parts(error)}
+    except _LeftError:
+        return {}
+    except Exception as error:  # else the page would wait for an answer that never comes
+        said = f"this should not happen ({type(error).__name__}: {error})"
+        print(f"heed serve: {said}", file=sys.stderr)
+        return {"error": {"where": "heed serve", "problem": said}}
+    promises = None
+    if found.known is not None and found.unsure is not None:
+        promises = {
+            "known": promise_sentence("known", found.known),
+            "known_from": found.known.threshold,
+            "unsure": promise_sentence("known or unsure", found.unsure),
+            "unsure_from": found.unsure.threshold,
+            "population": population_sentence(found.population),
+        }
+    return {
+        "reply": found.replies[0],
+        "model": entry.name,
+        "promises": promises,
+        "calibrate": f"heed ask {entry.called} --calibrate",
+    }
+
+
 def _behaviour(opened: Opened, question: BehaviourQuestion) -> dict[str, Any]:
     """Return what every head does."""
     if question.on == "sample":
@@ -679,11 +790,13 @@ def _on_sample(shelves: Shelves, model: str) -> tuple[str, int, Behaviour]:
     return subject.sample.name, subject.sample.tokens, observe(subject.decoder, subject.sample)
 
 
-def _kept(shelf: OrderedDict[str, Kept], name: str, make: Callable[[], Kept]) -> Kept:
+def _kept(
+    shelf: OrderedDict[str, Kept], name: str, make: Callable[[], Kept], most: int = KEPT
+) -> Kept:
     """Return what is on a shelf, made if it is not; the longest unused goes."""
+    while name not in shelf and len(shelf) >= most:
+        shelf.popitem(last=False)  # before another is made: both may not fit
     if name not in shelf:
         shelf[name] = make()
     shelf.move_to_end(name)
-    while len(shelf) > KEPT:
-        shelf.popitem(last=False)
     return shelf[name]

@@ -1,7 +1,8 @@
 """The runs and models that the page may look at: known by ids, found below folders named once.
 
-`heed serve --runs FOLDER --model PATH …` says what there is. An id stands for a path that was found
-there; nothing that the page sends is ever a path.
+`heed serve --runs FOLDER --model PATH …` says what there is: runs, studies, and models of others,
+folders of Hugging Face or GGUF files, named or lying in the folder of runs. An id stands for a path
+that was found there; nothing that the page sends is ever a path.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ import threading
 from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from heedful.errors import InputError
-from heedful.files import sha256
+from heedful.files import fetched_models, sha256
 from heedful.records import Record
 from heedful.studies.knowledge.findings import ASK
 from heedful.studies.knowledge.findings import RECORD as KNOWLEDGE_RECORD
@@ -41,6 +42,18 @@ class ModelEntry(Record):
     """The id of the run that made it; None for a model from elsewhere."""
     translates: bool = False
     """Whether it was taught to translate."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AskerEntry(Record):
+    """Something that can be asked questions."""
+
+    id: str
+    name: str
+    kind: Literal["study", "model"]
+    """A knowledge study with its own calibration, or any other model that continues a text."""
+    called: str = ""
+    """What `heed ask` calls it; MODEL where only whoever started the server knows its path."""
 
 
 @dataclass
@@ -85,25 +98,55 @@ class Shelves:
             run for study in studies if study.is_dir() for run in sorted(study.iterdir())
         ]
 
-    def askers(self) -> list[ModelEntry]:
-        """Return what can be asked questions: studies of knowledge, and runs that they left."""
+    def elsewhere(self) -> list[Path]:
+        """Return the models that were named, and those that lie in the folder of runs."""
+        lying = [path for path in self._folders() if _is_model(path) and not _is_run(path.parent)]
+        return list(dict.fromkeys([*self.models, *lying]))
+
+    def askers(self) -> list[AskerEntry]:
+        """Return who can be asked: studies of knowledge, runs that they left, and other models."""
         folders = [path for path in self._folders() if _can_be_asked(path)]
         within = {path / "runs" for path in folders}
-        runs = self.runs().values()
-        folders += [p for p in runs if (p / ASK).is_file() and p.parent not in within]
-        called = {self.runs()[one]: name for one, (name, _) in self.names().items()}
-        return [
-            ModelEntry(id=id_of(path), name=called.get(path, path.name), run=None)
+        runs = self.runs()
+        folders += [p for p in runs.values() if (p / ASK).is_file() and p.parent not in within]
+        called = {runs[one]: name for one, (name, _) in self.names().items()}
+        studies = [
+            AskerEntry(id=id_of(path), name=called.get(path, path.name), kind="study")
             for path in folders
+        ]
+        return studies + self._answering()
+
+    def _answering(self) -> list[AskerEntry]:
+        """Return the models that continue any text; parts of a study are asked through it."""
+        names, fetched = self.names(), {path: name for name, path in fetched_models().items()}
+        return [
+            AskerEntry(
+                id=entry.id,
+                name=entry.name,
+                kind="model",
+                called=fetched.get(self.path(entry.id), "MODEL"),
+            )
+            for entry in self.entries()
+            if not entry.translates and not (entry.run and names[entry.run][1])
         ]
 
     def asker(self, identifier: str) -> Path:
-        """Return the folder of what can be asked."""
-        known = {entry.id for entry in self.askers()}
+        """Return the folder of a study that can be asked."""
         found = {id_of(path): path for path in self._folders()}.get(identifier)
-        if found is None or identifier not in known:
+        if found is None or self._asked(identifier, "study") is None:
             raise InputError("asker", f"{identifier!r} is unknown", expected="one of the list")
         return found
+
+    def answering(self, identifier: str) -> tuple[AskerEntry, Path]:
+        """Return a model that can be asked, and where it lies."""
+        entry = self._asked(identifier, "model")
+        if entry is None:
+            raise InputError("model", f"{identifier!r} is unknown", expected="one of the list")
+        return entry, self.path(identifier)
+
+    def _asked(self, identifier: str, kind: str) -> AskerEntry | None:
+        wanted = (identifier, kind)
+        return next((one for one in self.askers() if (one.id, one.kind) == wanted), None)
 
     def run(self, identifier: str) -> Path:
         """Return the folder of a run, or say that there is none."""
@@ -128,11 +171,11 @@ class Shelves:
         return made + [
             ModelEntry(
                 id=id_of(path),
-                name=path.stem or str(path),
+                name=(path.stem if path.is_file() else path.name) or str(path),
                 run=None,
                 translates=self.translates(path),
             )
-            for path in self.models
+            for path in self.elsewhere()
         ]
 
     @staticmethod
@@ -157,7 +200,7 @@ class Shelves:
 
     def path(self, identifier: str) -> Path:
         """Return where a model lies, or say that there is none of that id."""
-        places: dict[str, Any] = {id_of(path): path for path in self.models}
+        places: dict[str, Any] = {id_of(path): path for path in self.elsewhere()}
         places |= {id_of(path / "model"): path / "model" for path in self.runs().values()}
         if identifier not in places:
             raise InputError("model", f"{identifier!r} is unknown", expected="a model of the list")
@@ -165,7 +208,14 @@ class Shelves:
 
 
 def _is_run(path: Path) -> bool:
-    return (path / "config.json").is_file()
+    return (path / "config.json").is_file() and not _is_model(path)
+
+
+def _is_model(path: Path) -> bool:
+    """Tell whether this is a model by itself: a GGUF file, or a folder with weights in it."""
+    if path.suffix == ".gguf":
+        return path.is_file()
+    return (path / "config.json").is_file() and any(path.glob("*.safetensors"))
 
 
 def _called(name: str) -> str:

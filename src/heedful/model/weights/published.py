@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.errors import InputError, RunError
-from heedful.files import Progress, fsync_path, sha256_of, unzip_member, user_cache
+from heedful.files import Progress, fsync_path, models_cache, sha256_of, unzip_member
 from heedful.records import Record
 
 
@@ -67,7 +67,7 @@ def cached_path(name: str) -> Path:
             f"there is no published model called {name!r}",
             expected=f"one of {', '.join(PUBLISHED)} can be fetched",
         )
-    return user_cache() / "models" / name / Path(PUBLISHED[name].member).name
+    return models_cache() / name / Path(PUBLISHED[name].member).name
 
 
 def fetch(name: str, progress: Progress | None = None) -> Fetched:

@@ -189,6 +189,14 @@ class PretrainedAsker:
             raise InputError("question", "is missing", expected="at least one question")
         prompts = [_prompt(number, text) for text in asked for number in range(len(WORDINGS))]
         rows = [self.tokenizer.encode_opened(prompt) for prompt in prompts]
+        longest, context = max(map(len, rows)), self.checkpoint.config.context
+        if longest + LONGEST_ANSWER > context:
+            raise InputError(
+                "question",
+                f"has {longest} tokens together with its examples",
+                expected=f"this model reads {context}, {LONGEST_ANSWER} of them for the answer",
+                hint="ask a shorter question, or a model with a longer context",
+            )
         said = self._continued(rows, progress)
         step = len(WORDINGS)
         parts = (said[first : first + step] for first in range(0, len(said), step))
@@ -242,7 +250,7 @@ class PretrainedAsker:
             for place, (one,) in zip(part, result.continuations, strict=True):
                 tokens = one.tokens[:-1] if one.finished else one.tokens
                 text = str(self.tokenizer.core.decode(list(tokens), skip_special_tokens=True))
-                said[place] = (" ".join(text.split()), one.log_probabilities)
+                said[place] = (_line(text), one.log_probabilities)
             if progress is not None:
                 progress(len(said), len(rows))
         return [said[place] for place in range(len(rows))]
@@ -330,6 +338,15 @@ def _before(number: int) -> str:
     examples = (EXAMPLES[place] for place in shown)
     answered = (f"{wording.format(q=asked)} {answer}\n" for asked, answer in examples)
     return "".join(answered) + wording.partition("{q}")[0]
+
+
+def _line(text: str) -> str:
+    r"""Return a text as one line that can be shown: a model may say anything, escapes included.
+
+    >>> _line(" the\x1b[31m Nile\n")
+    'the [31m Nile'
+    """
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
 def _heard(
