@@ -271,7 +271,7 @@ export class ModelsState {
   }
 
   putQuestion(): void {
-    if (this.asker && this.asking.question.trim()) this.interview.ask(this.asker.id, this.asking.question)
+    if (this.asker?.kind === 'model' && this.asking.question.trim()) this.interview.ask(this.asker.id, this.asking.question)
   }
 
   askBehaviour(): void {
