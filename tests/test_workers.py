@@ -27,7 +27,7 @@ def work_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> bool:
+def wait_until(true: Callable[[], bool], seconds: float = 150.0) -> bool:
     """Wait for something to become true; return whether it did."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -212,6 +212,6 @@ def test_no_child_outlives_its_parent(number: signal.Signals, tmp_path: Path) ->
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as parent:
         assert wait_until(lambda: diary.exists() and len(processes(diary)) == 2)
         parent.send_signal(number)
-        parent.wait(timeout=30)
+        parent.wait(timeout=150)
     assert wait_until(lambda: not any(map(alive, processes(diary))))
     assert parent.returncode != 0

@@ -66,13 +66,13 @@ def address(tmp_path_factory: pytest.TempPathFactory, diary: Path) -> Iterator[s
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        process.wait(timeout=20)
+        process.wait(timeout=150)
     except subprocess.TimeoutExpired:
         process.kill()
 
 
 def _wait_for(contact: Path, log: Path) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 150
     while not contact.exists():
         assert time.monotonic() < end, log.read_text("utf-8")
         time.sleep(0.05)
@@ -113,7 +113,7 @@ def test_both_workers_take_part_and_their_children_do_the_work(address: str, dia
     from distributed import Client
 
     with Client(address, timeout="30s", set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=150)
         workers = set(client.run(os.getpid).values())
     diary.unlink(missing_ok=True)
     tasks = [Task("sheet", claim) for claim in sheet_of(*["sleep 0.2"] * 8).claims]

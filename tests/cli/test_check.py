@@ -176,7 +176,7 @@ def test_watching_checks_again_until_it_is_interrupted(sheet: Path) -> None:
                     pass
             time.sleep(0.2)
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=30) == 1  # as the last check said
+            assert process.wait(timeout=150) == 1  # as the last check said
         finally:
             process.kill()
 

@@ -79,11 +79,11 @@ def running(**changes: Any) -> Iterator[Running]:
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 150
         while not server.started and time.monotonic() < deadline:
             time.sleep(0.02)
         try:
             yield Running(access)
         finally:
             server.should_exit = True
-            thread.join(timeout=15)
+            thread.join(timeout=60)

@@ -79,7 +79,7 @@ def test_the_curve_grows_while_a_training_runs(
             assert visit.troubles == []
     finally:
         training.terminate()
-        training.wait(timeout=60)
+        training.wait(timeout=150)
         shutil.rmtree(folder, ignore_errors=True)  # other tests count the runs
 
 
