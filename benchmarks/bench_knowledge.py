@@ -25,7 +25,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from knowledge_tables import write_tables
+from knowledge_tables import tables, write_tables
 from matplotlib.axes import Axes
 from surroundings import surroundings
 
@@ -183,9 +183,10 @@ def main() -> None:
             key=lambda one: (one["test questions in its text"], -_seeds(one), one["recipe"]),
         )
     result["times"] = ratios(result["studies"], result["course"])
+    result["machine"] = result["studies"][0]["machine"]
     RESULTS.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
     draw(result)
-    write_tables(PAGE, result)
+    write_tables(PAGE, tables(result))
     print(f"{RESULTS}, {FIGURE} and the tables of {PAGE} are written")
 
 

@@ -1,4 +1,4 @@
-"""The tables of docs/knowledge_results.md, made from the stored figures.
+"""The tables of docs/knowledge_results.md and docs/capacity.md, made from the stored figures.
 
 A table stands in the page between `<!-- table NAME -->` and `<!-- end NAME -->`.
 """
@@ -10,16 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from heedful.studies.conclusions import sentences
+from heedful.studies.knowledge.findings import CapacityPoint, CapacityStudy
+
 BASELINES = {
     "name only": "name only: naive Bayes over its letters",
     "retrieval": "looking it up in the text: the first known place after *born*",
 }
 
 
-def write_tables(page: Path, result: dict[str, Any]) -> None:
+def write_tables(page: Path, tables: dict[str, list[str]]) -> None:
     """Put every table into the page; one that the page has no room for is an error."""
     text = page.read_text(encoding="utf-8")
-    for name, lines in tables(result).items():
+    for name, lines in tables.items():
         made = "\n".join(lines)
         pattern = rf"(<!-- table {name} -->\n).*?(<!-- end {name} -->)"
         text, count = re.subn(
@@ -39,6 +42,33 @@ def tables(result: dict[str, Any]) -> dict[str, list[str]]:
         "times": list(_times(result["times"])),
         "abstention": list(_abstention(result["studies"])),
     }
+
+
+def capacity_tables(study: CapacityStudy) -> dict[str, list[str]]:
+    """Return the table of a study of capacity, and what it concludes."""
+    exposures = sorted({point.exposures for point in study.points})
+    lines = [
+        "| parameters | people | text | "
+        + " | ".join(f"{one:,} readings" for one in exposures)
+        + " |",
+        "|---|---|---|" + "---|" * len(exposures),
+    ]
+    rows: dict[tuple[int, bool], dict[int, CapacityPoint]] = {}
+    for point in study.points:
+        rows.setdefault((point.parameters, point.varied), {})[point.exposures] = point
+    for (parameters, varied), found in sorted(rows.items()):
+        people = next(iter(found.values())).people
+        text = "varied" if varied else "the same"
+        cells = " | ".join(_bits(found.get(one)) for one in exposures)
+        lines.append(f"| {parameters:,} | {people:,} | {text} | {cells} |")
+    said = [f"- {line}" for line in sentences(study.conclusions)]
+    return {"bits": lines, "conclusions": said}
+
+
+def _bits(point: CapacityPoint | None) -> str:
+    if point is None:
+        return ""
+    return f"{point.stored:.2f} ({point.low:.2f} to {point.high:.2f}); asked {point.asked:.2f}"
 
 
 def _arms(studies: list[dict[str, Any]]) -> Iterator[str]:

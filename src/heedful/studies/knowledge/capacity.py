@@ -82,26 +82,31 @@ class CapacityPlan:
     would take more is left out, the dearest first."""
     seeds: int = 3
     """Trainings of a cell, where they are cheap."""
-    cheap: float = 1e12
+    cheap: float = 3e11
     """Operations up to which a cell is trained with every seed."""
     seed: int = 0
     quick: bool = False
 
     def cells(self) -> list[Cell]:
-        """Return what is trained, the cheapest first; every size is, at its fewest exposures."""
+        """Return what is trained, the cheapest first.
+
+        Every size is, at its fewest exposures, and the smallest at all of them.
+        """
         every = [
             Cell(width=width, exposures=exposures, varied=varied)
             for width in self.widths
             for exposures in self.exposures
             for varied in (False, True)
         ]
-        fewest = min(self.exposures)
-        every.sort(key=lambda one: (one.varied or one.exposures > fewest, one.work))
+        fewest, smallest = min(self.exposures), min(self.widths)
         spent, chosen = 0.0, list[Cell]()
-        for cell in every:
+
+        def needed(cell: Cell) -> bool:
+            return cell.width == smallest or (cell.exposures == fewest and not cell.varied)
+
+        for cell in sorted(every, key=lambda one: (not needed(one), one.work)):
             work = cell.work * len(self.seeds_of(cell))
-            needed = cell.exposures == fewest and not cell.varied
-            if needed or spent + work <= self.budget:
+            if needed(cell) or spent + work <= self.budget:
                 chosen.append(cell)
                 spent += work
         return sorted(chosen, key=lambda one: one.work)
