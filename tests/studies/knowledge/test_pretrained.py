@@ -81,6 +81,7 @@ def test_questions_asked_together_get_the_answers_they_get_alone(asker: Pretrain
         (alone,) = asker.hear([question])
         assert alone.answers == heard.answers
         assert alone.signals == pytest.approx(heard.signals, rel=1e-3)
+    assert asker.answers(questions) == [heard.answer for heard in together]
 
 
 def test_no_example_is_one_of_the_questions() -> None:

@@ -205,6 +205,13 @@ class PretrainedAsker:
             for text, part, familiarity in zip(asked, parts, self._familiarity(asked), strict=True)
         ]
 
+    def answers(
+        self, questions: Sequence[str], progress: Callable[[int, int], None] | None = None
+    ) -> list[str]:
+        """Ask every question once, in the first wording; return what is said."""
+        rows = [self.tokenizer.encode_opened(_prompt(0, text)) for text in questions]
+        return [text.rstrip(" .") for text, _ in self._continued(rows, progress)]
+
     @torch.no_grad()
     def _familiarity(self, questions: Sequence[str]) -> list[float]:
         """Return how far the model expects each question, token by token, in the first wording."""
