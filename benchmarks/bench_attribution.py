@@ -29,8 +29,14 @@ import numpy as np
 from surroundings import surroundings
 
 from heedful.studies.exporting import export
-from heedful.studies.translation.attribution import ForcedTranslation, Scores, reading_of, words_of
-from heedful.studies.translation.attribution_study import NO_OTHERS, study_attribution
+from heedful.studies.translation.attribution import (
+    NO_OTHERS,
+    ForcedTranslation,
+    Scores,
+    reading_of,
+    study_attribution,
+    words_of,
+)
 from heedful.studies.translation.translator import Translator
 from heedful.views.terminal import print_blocks
 from heedful.views.translation import attribution_blocks

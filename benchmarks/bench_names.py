@@ -3,7 +3,7 @@
     python benchmarks/bench_names.py
 
 Ten models of the GPT-2 shape and ten of the Llama shape, each with sixteen heads whose roles
-were built in (`heedful.studies.heads.constructed`), as they are and with noise on every weight.
+were built in (`heedful.studies.heads.behaviour`), as they are and with noise on every weight.
 Noise is relative to a matrix's largest column. A head with much noise may no longer do what it was
 built for: so beside what heads were built for stands what they do, on 24 other texts, by the keys
 that the roles speak of (as much of the reading as a name promises). Names are held to that.
@@ -21,7 +21,7 @@ from typing import Any
 from surroundings import surroundings
 
 from heedful.stats import percent
-from heedful.studies.heads.constructed import construct, score_names
+from heedful.studies.heads.behaviour import construct, score_names
 from heedful.views.blocks import table
 from heedful.views.terminal import print_blocks
 

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from heedful.data.corpus import Pairs
-from heedful.data.variation import Variation, varied
+from heedful.data.corpus import Pairs, Variation, varied
 from heedful.errors import ConfigError
 
 PAIRS = Pairs(

@@ -24,14 +24,18 @@ from heedful.files import SHIPPED
 from heedful.web.answers import as_json
 from heedful.web.app import built_folder
 from heedful.web.attention_api import (
+    ENCODINGS,
     DesignQuestion,
     NoiseQuestion,
+    OrderQuestion,
     SceneQuestion,
+    StudyQuestion,
     _design,
     _noise,
+    _order,
     _scene,
+    _study,
 )
-from heedful.web.positions_api import ENCODINGS, OrderQuestion, StudyQuestion, _order, _study
 from heedful.web.site import MANIFEST, Site, write_site
 
 pytest.importorskip("onnx")

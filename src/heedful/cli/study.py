@@ -209,7 +209,7 @@ def attribution(
     if not 1 <= sentences <= MOST_SENTENCES:
         raise InputError("--sentences", f"is {sentences}", expected=f"1 to {MOST_SENTENCES}")
     from heedful.studies.translation import Translator
-    from heedful.studies.translation.attribution_study import study_attribution
+    from heedful.studies.translation.attribution import study_attribution
     from heedful.views.translation import attribution_blocks, attribution_figure
 
     translator = Translator.open(model)

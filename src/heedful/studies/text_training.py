@@ -27,13 +27,12 @@ from heedful.data.batches import (
     pair_sequences,
     shuffled,
 )
-from heedful.data.corpus import Documents, Pairs
+from heedful.data.corpus import Documents, Pairs, Variation, varied
 from heedful.data.readers import read_corpora
 from heedful.data.splits import alike, linked_groups, split
 from heedful.data.synthetic.biographies import biographies
 from heedful.data.synthetic.phrasebook import phrasebook
 from heedful.data.text_files import ReadOptions
-from heedful.data.variation import Variation, varied
 from heedful.errors import ConfigError, InputError
 from heedful.settings import Settings
 from heedful.tokenization import Tokenizer, learn_tokenizer

@@ -33,8 +33,7 @@ from heedful.views.formatting import number
 
 if TYPE_CHECKING:
     from heedful.studies.translation import Translation
-    from heedful.studies.translation.attribution import Alignment
-    from heedful.studies.translation.attribution_study import AttributionStudy
+    from heedful.studies.translation.attribution import Alignment, AttributionStudy
     from heedful.studies.translation.quality import WordConfidence
     from heedful.studies.translation.results import (
         ArmResult,

@@ -38,10 +38,9 @@ from heedful.attention.keys import STANDARD_KEYS
 from heedful.claims.checker import Checker
 from heedful.errors import HeedfulError, InputError, MissingPartError, RunError
 from heedful.web.answers import Desk, answer, explain_errors
-from heedful.web.attention_api import attention_routes
+from heedful.web.attention_api import ENCODINGS, attention_routes, positions_routes
 from heedful.web.claims_api import LIVE_LIMITS, assignments_routes, catalog_json, claims_routes
 from heedful.web.models_api import models_routes, studies_routes
-from heedful.web.positions_api import ENCODINGS, positions_routes
 from heedful.web.security import MOST_BYTES, Access, Guard, token_in_address
 from heedful.web.shelves import Shelves
 

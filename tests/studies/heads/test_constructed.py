@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from heedful.studies.heads.constructed import LAYERS, ROLES, construct, score_names
+from heedful.studies.heads.behaviour import LAYERS, ROLES, construct, score_names
 
 
 @pytest.mark.parametrize("shape", ["gpt2", "llama"])

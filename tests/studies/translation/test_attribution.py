@@ -14,23 +14,21 @@ from heedful.errors import InputError
 from heedful.model import Decoder
 from heedful.studies.translation import TranslationFormat, Translator
 from heedful.studies.translation.attribution import (
+    CONTROLS,
     METHODS,
     ForcedTranslation,
+    _error,
     _Path,
     _target_log_probabilities,
     align_tokens,
+    gold_links,
     gradient_products,
     head_weights,
     integrated_products,
     reading_of,
     scores,
-    words_of,
-)
-from heedful.studies.translation.attribution_study import (
-    CONTROLS,
-    _error,
-    gold_links,
     study_attribution,
+    words_of,
 )
 from heedful.views.terminal import written
 from heedful.views.translation import attribution_blocks, attribution_figure
