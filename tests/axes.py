@@ -16,10 +16,13 @@ import types
 from collections.abc import Callable
 from typing import Any, get_args, get_type_hints
 
+import beartype
 import jaxtyping
 
 jaxtyped = jaxtyping.jaxtyped
 """The decorator as jaxtyping has it."""
+_beartype: Any = beartype.beartype(conf=beartype.BeartypeConf(violation_type=TypeError))
+"""A wrong type is a TypeError, as jaxtyping's own decorator has it."""
 
 
 def checked(thing: Any = None, *, typechecker: Callable[[Any], Any]) -> Any:
@@ -48,7 +51,7 @@ def _checked_function(function: Any, typechecker: Callable[[Any], Any]) -> Any:
         return jaxtyped(function, typechecker=typechecker)  # their arguments are read later
     known = {name: _read(hint, function) for name, hint in function.__annotations__.items()}
     function.__annotations__ = known
-    inner = typechecker(function)
+    inner = _beartype(function)
     if not any(map(_names_axes, known.values())):
         return inner
 

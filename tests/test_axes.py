@@ -10,12 +10,10 @@ import axes
 import numpy as np
 import pytest
 from beartype import beartype
-from beartype.roar import BeartypeCallHintViolation
-from jaxtyping import Float, TypeCheckError
+from jaxtyping import Float
 
 from heedful.attention.operation import average_weights, causal
 
-Wrong = (BeartypeCallHintViolation, TypeCheckError)
 Row = Float[np.ndarray, " n"]
 checked = axes.checked(typechecker=beartype)
 
@@ -66,21 +64,21 @@ def test_an_axis_has_one_length_in_one_call() -> None:
     two, three = np.ones(2), np.ones(3)
     assert joined(two, two).shape == (2, 2)
     assert joined(three, three).shape == (2, 3)
-    with pytest.raises(Wrong):
+    with pytest.raises(TypeError):
         joined(two, three)
-    with pytest.raises(Wrong):
+    with pytest.raises(TypeError):
         joined(two, right=np.ones((2, 1)))
-    with pytest.raises(Wrong):
+    with pytest.raises(TypeError):
         joined(two, np.ones(2, dtype=int))
 
 
 def test_a_result_has_the_axes_of_the_arguments() -> None:
-    with pytest.raises(Wrong):
+    with pytest.raises(TypeError):
         shortened(np.ones(2))
 
 
 def test_a_call_within_a_call_has_axes_of_its_own() -> None:
-    with pytest.raises(Wrong):
+    with pytest.raises(TypeError):
         nested(np.ones(2), np.ones(3))
     assert len(nested(np.ones(3), np.ones(3))) == 3
 
@@ -88,27 +86,27 @@ def test_a_call_within_a_call_has_axes_of_its_own() -> None:
 def test_what_has_no_axes_is_checked_as_well() -> None:
     function = checked(plain)
     assert function(3) == "3"
-    with pytest.raises(Wrong):
+    with pytest.raises(TypeError):
         function("3")
-    with pytest.raises(Wrong):
+    with pytest.raises(TypeError):
         function(0)
 
 
 def test_generators_dataclasses_and_properties_are_checked() -> None:
     assert len(list(rows(np.ones(2)))) == 1
-    with pytest.raises(Wrong):
+    with pytest.raises(TypeError):
         rows(np.ones((2, 2)))
     assert Pair.twice(np.ones(2)).name == ""
     for wrong in ({"right": np.ones(3)}, {"right": np.ones(2), "name": 1}):
-        with pytest.raises(Wrong):
+        with pytest.raises(TypeError):
             Pair(np.ones(2), **wrong)
-    with pytest.raises(Wrong):
+    with pytest.raises(TypeError):
         _ = Pair.twice(np.ones(2)).size
 
 
 def test_our_own_rooms_are_checked() -> None:
     wrong: Any = "two"
-    with pytest.raises(Wrong):
+    with pytest.raises(TypeError):
         causal(wrong)
-    with pytest.raises(Wrong):
+    with pytest.raises(TypeError):
         average_weights([0], wrong)

@@ -208,22 +208,19 @@ def test_hash_randomisation_changes_nothing() -> None:
     assert in_a_process(code, "1") == in_a_process(code, "2")
 
 
-def test_a_hundred_thousand_pairs_in_ten_seconds_each_with_one_translation() -> None:
+def test_a_hundred_thousand_pairs_each_with_one_translation() -> None:
     code = (
-        "import json, time\n"
+        "import json\n"
         "from heedful.data.synthetic.phrasebook import phrasebook\n"
-        "begin = time.process_time()\n"
         "book = phrasebook(100_000)\n"
-        "spent = time.process_time() - begin\n"
         "pairs = [pair for part in book.splits.values() for pair in part]\n"
         "known = {}\n"
         "clash = sum(known.setdefault(p.french, p.english) != p.english for p in pairs)\n"
-        "print(json.dumps([spent, clash, len({p.french for p in book.train})]))"
+        "print(json.dumps([clash, len({p.french for p in book.train})]))"
     )
-    spent, clashes, distinct = json.loads(in_a_process(code, "0"))
+    clashes, distinct = json.loads(in_a_process(code, "0"))
     assert clashes == 0
     assert distinct == 100_000
-    assert spent < 10
 
 
 def test_a_small_training_set_is_the_beginning_of_a_large_one(book: Phrasebook) -> None:

@@ -82,9 +82,21 @@ def reading_figure(record: Reading | AttentionResult) -> Figure:
         return figure
 
 
+def largest_first(*values: np.ndarray) -> np.ndarray:
+    """Return the places of the largest values first; ties of the first are told by the next.
+
+    What is equal but for rounding stays in its order: processors round differently.
+
+    >>> largest_first(np.array([0.25, 0.25 + 1e-16, 0.5])).tolist()
+    [2, 0, 1]
+    """
+    keys = [-np.round(np.asarray(one, dtype=np.float64), 12) for one in reversed(values)]
+    return np.lexsort(keys)
+
+
 def _one_query(record: Reading, weights: np.ndarray) -> Iterator[Block]:
     grid = table("Where the query reads", "key", "k·q", "α", "", left=(0, 3))
-    order = np.argsort(-weights, kind="stable")
+    order = largest_first(weights)
     logits = np.asarray(record.logits)
     for key in order[:READING_ROWS]:
         bar = "█" * round(24 * float(weights[key]))
@@ -269,7 +281,7 @@ def _refusal_rows(record: Design) -> Iterator[tuple[str, str]]:
 
 def _weights_table(record: Design, weights: Any) -> Block:
     grid = table("What it reads", "key", "wanted", "α", "", left=(0, 3))
-    order = np.lexsort((-weights, -record.target))
+    order = largest_first(record.target, weights)
     for key in order[:DESIGN_ROWS].tolist():
         bar = "█" * round(24 * float(weights[key]))
         grid.row(str(key), number(record.target[key]), f"{weights[key]:.6f}", bar)
@@ -308,7 +320,7 @@ def _norms(record: Design) -> dict[str, float]:
 def _draw_weights(axes: Axes, record: Design, weights: Any) -> None:
     shown = np.arange(len(weights))
     if len(shown) > MOST_BARS:
-        shown = np.sort(np.lexsort((-weights, -record.target))[:MOST_BARS])
+        shown = np.sort(largest_first(record.target, weights)[:MOST_BARS])
     places = np.arange(len(shown))
     axes.bar(places, weights[shown], width=0.72, color=BLUE, label=r"$\alpha_i$")
     wanted = record.target[shown] > 0
@@ -381,7 +393,7 @@ def copyable_figure(record: Copyable, keys: Any = None) -> Figure:
 
 def _margins(record: Copyable) -> Block:
     n = len(record.copyable)
-    order = np.argsort(-record.margin, kind="stable")
+    order = largest_first(record.margin)
     few = n <= COPYABLE_ROWS
     chosen = np.arange(n) if few else order[: COPYABLE_ROWS // 2]
     grid = table(
@@ -678,7 +690,7 @@ def shown_keys(record: NoiseStudy) -> list[int]:
     read = np.max(
         [np.maximum(_best(study).mean, study.noiseless) for study in _studies(record)], axis=0
     )
-    most = [key for key in np.argsort(-read, kind="stable").tolist() if read[key] > 0.01]
+    most = [key for key in largest_first(read).tolist() if read[key] > 0.01]
     return sorted(dict.fromkeys([*record.noisy[:MOST_KEYS], *most]))[:MOST_KEYS]
 
 
