@@ -25,7 +25,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from knowledge_tables import tables, write_tables
+from knowledge_tables import SHOWN, tables, write_tables
 from matplotlib.axes import Axes
 from surroundings import surroundings
 
@@ -177,10 +177,10 @@ def main() -> None:
     if asked.studies:
         new = {_kind(study): study for study in map(study_of, asked.studies)}
         kept = [study for study in result["studies"] if _kind(study) not in new]
-        # Those with most seeds first; last what has seen the questions of the test.
+        # The fairer ones first, in the order of the page; last what has seen the test's questions.
         result["studies"] = sorted(
             [*new.values(), *kept],
-            key=lambda one: (one["test questions in its text"], -_seeds(one), one["recipe"]),
+            key=lambda one: (list(SHOWN).index(one["recipe"]), -_seeds(one)),
         )
     result["times"] = ratios(result["studies"], result["course"])
     result["machine"] = result["studies"][0]["machine"]

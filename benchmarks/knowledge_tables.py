@@ -36,12 +36,40 @@ def write_tables(page: Path, tables: dict[str, list[str]]) -> None:
 def tables(result: dict[str, Any]) -> dict[str, list[str]]:
     """Return the lines of every table by its name."""
     return {
+        "headline": list(_headline(result["studies"])),
         "arms": list(_arms(result["studies"])),
         "curve": list(_curves(result["studies"])),
         "course": list(_course(result["course"])),
         "times": list(_times(result["times"])),
         "abstention": list(_abstention(result["studies"])),
     }
+
+
+SHOWN = {
+    "cues": "rules for what a name, a date and a place is, no test question",
+    "drop": "no rule about language, no test question",
+    "ours": "what a reader wrote is stored: nearly all test questions are in its text",
+}
+
+
+def _headline(studies: list[dict[str, Any]]) -> Iterator[str]:
+    """Say what each recipe reaches with rotary positions, where most seeds were trained."""
+    for recipe, what in SHOWN.items():
+        arms = [
+            (len(arm["seeds"]), study, arm)
+            for study in studies
+            for arm in study["arms"]
+            if study["recipe"] == recipe and "rotary" in arm["arm"]
+        ]
+        if not arms:
+            continue
+        seeds, study, arm = max(arms, key=lambda one: one[0])
+        found = f"{_percent(arm['accuracy'])} % ({_percent(arm['low'])} to {_percent(arm['high'])})"
+        minutes = arm["curve"][-1]["processor_minutes"]
+        yield (
+            f"- `{recipe}` ({what}): {found}, {seeds} seed{'s' if seeds > 1 else ''}, "
+            f"{minutes:.1f} processor minutes of pretraining in {study['settings']['precision']}"
+        )
 
 
 def capacity_tables(study: CapacityStudy) -> dict[str, list[str]]:
@@ -62,7 +90,8 @@ def capacity_tables(study: CapacityStudy) -> dict[str, list[str]]:
         cells = " | ".join(_bits(found.get(one)) for one in exposures)
         lines.append(f"| {parameters:,} | {people:,} | {text} | {cells} |")
     said = [f"- {line}" for line in sentences(study.conclusions)]
-    return {"bits": lines, "conclusions": said}
+    missing = [f"- {line}" for line in study.left_out]
+    return {"bits": lines, "conclusions": said, "left out": missing}
 
 
 def _bits(point: CapacityPoint | None) -> str:

@@ -112,6 +112,9 @@ def test_what_stands_beside_the_score_of_tatoeba() -> None:
 def test_the_fairer_recipe_is_the_headline() -> None:
     page = (ROOT / "docs" / "knowledge_results.md").read_text("utf-8")
     assert "494 of the 500 test questions" in page
-    assert page.index("| `cues`, rotary positions | 77.8") < page.index("| `ours`, rotary")
+    trained = (("cues", "float32"), ("drop", "float32"), ("ours", "bfloat16"))
+    places = [page.index(f"| `{recipe}`, {kind}, rotary positions |") for recipe, kind in trained]
+    assert places == sorted(places)
+    assert page.index("- `cues` (") < page.index("- `drop` (") < page.index("- `ours` (")
     for unsourced in ("36.4 %", "19 to 27"):
         assert unsourced not in page

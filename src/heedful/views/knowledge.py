@@ -42,6 +42,7 @@ from heedful.views.drawing import (
     RED,
     figure_block,
     house_style,
+    legend_below,
     new_figure,
 )
 from heedful.views.formatting import number, percent
@@ -237,8 +238,8 @@ def capacity_figure(record: CapacityStudy) -> Figure:
             read = sorted({point.exposures for point in record.points})
             axes.set_xticks(read, [f"{one:,}" for one in read])
             axes.set_xticks([], minor=True)
-            axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0.0, 0.92))
         panels[0].set_ylabel("bits in a parameter")
+        legend_below(figure, panels[0], 3)
         return figure
 
 
