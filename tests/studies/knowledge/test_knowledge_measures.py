@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from heedful.errors import InputError
 from heedful.studies.knowledge.answers import Reply, sequence_probability
-from heedful.studies.knowledge.arms import curve_of
 from heedful.studies.knowledge.confidence import (
     Combination,
     auroc,
@@ -35,6 +34,7 @@ from heedful.studies.knowledge.judgement import (
     label_counts,
     label_of,
 )
+from heedful.studies.knowledge.knowledge_study import curve_of
 from heedful.studies.knowledge.names import (
     Neighbours,
     cramers_v,

@@ -20,10 +20,9 @@ from heedful.errors import InputError
 from heedful.model import Decoder
 from heedful.studies.conclusions import differences
 from heedful.studies.knowledge.answers import SIGNALS, Answerer, sequence_probability
-from heedful.studies.knowledge.arms import storage_point
 from heedful.studies.knowledge.asker import Asker
 from heedful.studies.knowledge.findings import KnowledgeStudy
-from heedful.studies.knowledge.knowledge_study import study_knowledge
+from heedful.studies.knowledge.knowledge_study import storage_point, study_knowledge
 from heedful.studies.knowledge.plans import StoragePlan
 from heedful.studies.knowledge.training import prepare, pretrain
 from heedful.training import RunStoppedError
