@@ -163,22 +163,45 @@ def test_bfloat16_is_the_product_with_rounded_weights(outputs: int, rows: int, s
 
 def test_what_was_measured_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    weights, x = [torch.randn(16, 8), torch.randn(24, 8)], torch.randn(1, 8)
-    monkeypatch.setattr("heedful.generation.fast.load", lambda: 3.0)
-    torch.testing.assert_close(product(weights[0], None)(x), x @ weights[0].mT)
+    weights, x = [torch.randn(600, 512), torch.randn(700, 512)], torch.randn(1, 512)
+
+    def read_twice(load: float) -> None:
+        monkeypatch.setattr("heedful.generation.fast.load", lambda: load)
+        for _ in range(2):
+            monkeypatch.setattr("heedful.generation.fast._HERE", {})  # as in another process
+            products = Products(TorchKernels())
+            made = [products.product(weight, None) for weight in weights]
+            for one, weight in zip(made, weights, strict=True):
+                torch.testing.assert_close(one(x), x @ weight.mT, rtol=1e-4, atol=1e-4)
+
+    read_twice(3.0)
     assert not list(tmp_path.rglob("one_row.json"))  # what a busy machine says is not kept
-    monkeypatch.setattr("heedful.generation.fast.load", lambda: 0.1)
-    for _ in range(2):
-        products = Products(TorchKernels())
-        made = [products.product(weight, None) for weight in weights]
-        for one, weight in zip(made, weights, strict=True):
-            torch.testing.assert_close(one(x), x @ weight.mT)
+    read_twice(0.1)
     (known,) = tmp_path.rglob("one_row.json")
     assert [set(choice) for choice in json.loads(known.read_text()).values()] == [
-        {"16 × 8", "24 × 8"}
+        {"600 × 512", "700 × 512"}
     ]
     known.write_text("damaged")
-    torch.testing.assert_close(product(weights[0], None)(x), x @ weights[0].mT)
+    read_twice(0.1)
+
+
+def test_one_process_keeps_to_one_way_and_small_models_need_no_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("heedful.generation.fast.load", lambda: 3.0)
+    monkeypatch.setattr("heedful.generation.fast._HERE", {})
+    measured = []
+    real = Products.seconds_of_ways
+    monkeypatch.setattr(
+        Products, "seconds_of_ways", lambda self: measured.append(self) or real(self)
+    )
+    large, small = torch.randn(1024, 512), torch.randn(16, 8)
+    for weight, expected in ((small, 0), (large, 1)):
+        x = torch.randn(1, weight.shape[1])
+        first, again = (product(weight, None)(x) for _ in range(2))
+        assert torch.equal(first, again)
+        assert len(measured) == expected
 
 
 def test_int8_needs_float32() -> None:

@@ -59,6 +59,10 @@ WAYS = {
 """The ways to multiply one row, in words."""
 REMEMBERED = "one_row.json"
 """What was fastest, by shape, in the user's cache: the next process need not measure."""
+SMALL_BYTES = 2**20
+"""Weights of a model in which every way takes next to nothing: all of them lie in a cache."""
+_HERE: dict[str, dict[str, str]] = {}
+"""What this process has chosen, by the same keys."""
 
 
 class FastStep:
@@ -280,19 +284,27 @@ class Products:
         """Let every product take the way that is fastest for one row.
 
         On a quiet machine that is measured once and remembered. Beside other programs it is
-        measured again, and not remembered: threads that must wait for one another lose their
-        turns there, and one thread alone is then the fastest by far.
+        measured again by each process, and not remembered beyond it: threads that must wait for
+        one another lose their turns there, and one thread alone is then the fastest by far.
+
+        Ways differ in the last bits. Within a process one model keeps to one way; a model so small
+        that no way is worth the time of finding it has the same one in every process.
         """
         if all(len(product.ways) == 1 for product in self.made):
             for product in self.made:
                 (product.one_row,) = product.ways.values()
             return
+        if sum(product.weight.nbytes for product in self.made) < SMALL_BYTES:
+            for product in self.made:
+                product.one_row = product.ways.get("one thread") or product.ways["plain"]
+            return
         key, known, busy = self._key(), _remembered(), (load() or 0.0) > BUSY
-        chosen = {} if busy else known.get(key, {})
+        chosen = _HERE.get(key) or ({} if busy else known.get(key, {}))
         if set(chosen) != {product.shape for product in self.made}:
             chosen = self._measured()
             if not busy:
                 _remember(known | {key: chosen})
+        _HERE[key] = chosen
         for product in self.made:
             product.one_row = product.ways.get(chosen[product.shape]) or product.ways["plain"]
 
