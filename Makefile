@@ -49,7 +49,7 @@ $(VENV)/.stamp-tools: tests/tools.py | $(VENV)/.stamp-test
 lab: $(VENV)/.stamp-lab ## Run every part of the laboratory and write the report (about 7 minutes)
 	$(BIN)/heed lab $(LAB)
 
-test: $(VENV)/.stamp-test $(VENV)/.stamp-page $(VENV)/.stamp-tools ## Run the whole test suite (about 13 minutes)
+test: $(VENV)/.stamp-test $(VENV)/.stamp-page $(VENV)/.stamp-tools ## Run the whole test suite (13 to 18 minutes)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(TEST)
 
 check: $(VENV)/.stamp-test ## Lint, types and layers only
