@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # What the page of `heed serve` is built from.
 PAGE_SOURCES := hatch_build.py page/package-lock.json $(shell find page/src page/*.* -type f 2>/dev/null)
 
-.PHONY: help lab test check page docs docs-check docs-update bench clean
+.PHONY: help lab test long check page docs docs-check docs-update bench clean
 
 help: ## Show these lines
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -51,6 +51,9 @@ lab: $(VENV)/.stamp-lab ## Run every part of the laboratory and write the report
 
 test: $(VENV)/.stamp-test $(VENV)/.stamp-page $(VENV)/.stamp-tools ## Run the whole test suite (13 to 18 minutes)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(TEST)
+
+long: $(VENV)/.stamp-test $(VENV)/.stamp-page $(VENV)/.stamp-tools ## Run the longer forms of tests that `make test` leaves out
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m long $(TEST)
 
 check: $(VENV)/.stamp-test ## Lint, types and layers only
 	$(BIN)/ruff check .

@@ -30,6 +30,7 @@ from heedful.data.text_files import ReadOptions
 from heedful.machine import examine
 from heedful.studies.text_training import CorpusParts, TextData, read_parts
 from heedful.studies.translation import Translator
+from heedful.training.runs import finished_run
 
 RESULTS = Path(__file__).parent / "results" / "translation.json"
 LENGTHS = ((1, 4), (5, 8), (9, 12), (13, 20), (21, 1_000))
@@ -117,18 +118,11 @@ def test_set(run: Path, corpus: Sequence[Path]) -> tuple[Pairs, CorpusParts]:
 
 def cost(run: Path) -> dict[str, Any]:
     """Return what the training took; a resumed one is the sum of its pieces."""
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text("utf-8").splitlines()]
-    pieces = {"seconds": 0.0, "processor_seconds": 0.0}
-    before = dict.fromkeys(pieces, 0.0)
-    for line in lines:
-        for name in pieces:
-            if name in line:
-                pieces[name] += line[name] - (before[name] if line[name] >= before[name] else 0.0)
-                before[name] = line[name]
-    result = json.loads((run / "result.json").read_text("utf-8"))
-    processor = pieces["processor_seconds"] / 60
+    finished = finished_run(run)
+    assert finished is not None, f"{run} is not finished"
+    result, processor = finished.result.to_dict(), finished.processor_seconds / 60
     return {
-        "minutes": round(pieces["seconds"] / 60, 1),
+        "minutes": round(finished.seconds / 60, 1),
         "processor_minutes": round(processor, 1),
         "two_core_minutes": round(processor / 2, 1),
         "steps": result["step"],

@@ -133,6 +133,7 @@ def test_a_run_is_trained_once_and_resumed_where_it_was_stopped(tmp_path: Path) 
     assert first.result.weights_sha256 == whole.weights_sha256
     assert 0 < first.seconds_at(3) < first.seconds
     assert first.work == again.work > 0
+    assert first.processor_seconds > first.result.processor_seconds > 0  # both stretches count
 
 
 def test_a_result_of_another_version_is_refused(tmp_path: Path) -> None:

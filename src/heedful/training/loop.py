@@ -262,7 +262,8 @@ class _Training:
                     seconds_left=seconds / taken * (config.steps - session.step),
                 )
             )
-        due = session.step % config.log_every == 0 or session.step in (1, config.steps)
+        # The first step after a resume is logged too: its clocks tell that they began anew.
+        due = session.step % config.log_every == 0 or taken == 1 or session.step == config.steps
         if self.metrics is not None and due:
             self.metrics.write(
                 session.step,

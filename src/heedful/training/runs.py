@@ -73,6 +73,16 @@ class FinishedRun(Record):
         return float(self._clock[1][-1])
 
     @property
+    def processor_seconds(self) -> float:
+        """How long processors worked for it, all cores added up, across all resumes."""
+        readings = [
+            line["processor_seconds"]
+            for line in read_metrics(self.folder)
+            if "processor_seconds" in line
+        ]
+        return _one_clock(readings)[-1]
+
+    @property
     def work(self) -> float:
         """Operations that it took: tokens read times those of a token at the full context.
 

@@ -24,7 +24,6 @@ attributes in another order.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -263,7 +262,7 @@ def train_and_measure(
         stored=stored,
         asked=VALUE_BITS - asked_losses(decoder, people),
         work=cell.work,
-        processor_minutes=float(run.result.evaluations[-1].values["processor_minutes"]),
+        processor_minutes=run.processor_seconds / 60,
     )
 
 
@@ -306,10 +305,6 @@ def _trained(
         compute=Compute(precision="float32", lanes=1, threads=1, compile=False),
     )
     data = {"people": f"{cell.people} drawn with seed {seed}", "varied": str(cell.varied)}
-    begun = time.process_time()
-
-    def minutes(_decoder: Decoder, _step: int) -> dict[str, float]:
-        return {"processor_minutes": (time.process_time() - begun) / 60}
 
     def report(progress: Progress) -> None:
         tell(progress.step / progress.steps)
@@ -319,7 +314,7 @@ def _trained(
         config,
         batches,
         data=data,
-        hooks=Hooks(evaluate=minutes, report=report),
+        hooks=Hooks(report=report),
     )
 
 
