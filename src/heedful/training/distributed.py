@@ -4,6 +4,9 @@
 of it, so that R ranks compute the very batch that one would. `ddp` keeps all weights on every
 rank; `fsdp` spreads them (FSDP2). A checkpoint holds whole tensors, whoever wrote it: it can be
 read by any number of ranks.
+
+What spreads weights is imported by the methods that need it: it takes 1.5 s, and most trainings
+have one process.
 """
 
 from __future__ import annotations
@@ -20,9 +23,7 @@ import torch
 import torch.distributed as torch_distributed
 from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore
-from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.distributed.rendezvous import rendezvous
-from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from heedful.errors import ConfigError, RunError
@@ -120,6 +121,8 @@ class Distributed(SingleProcess):
                 together.require_backward_grad_sync = on
 
             return together, exchange
+        from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+
         decoder: Any = objective.decoder
         for block in decoder.blocks:
             fully_shard(block)
@@ -133,6 +136,8 @@ class Distributed(SingleProcess):
 
         They would be stale after the next step, and the pass after it would still use them.
         """
+        from torch.distributed.fsdp import FSDPModule
+
         for module in decoder.modules():
             if isinstance(module, FSDPModule):
                 module.reshard()
@@ -156,6 +161,8 @@ class Distributed(SingleProcess):
 
     def whole(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return tensors in full; every rank must ask for the same ones."""
+        from torch.distributed.tensor import DTensor
+
         return {
             name: tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
             for name, tensor in tensors.items()
@@ -166,6 +173,8 @@ class Distributed(SingleProcess):
 
         They are gathered one after the other: a GPU never holds more than one that is whole.
         """
+        from torch.distributed.tensor import DTensor
+
         found = {}
         for name, tensor in tensors.items():
             full = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
@@ -175,6 +184,8 @@ class Distributed(SingleProcess):
 
     def like(self, tensor: Tensor, reference: Tensor) -> Tensor:
         """Return a full tensor, spread as the reference is."""
+        from torch.distributed.tensor import DTensor, distribute_tensor
+
         if isinstance(reference, DTensor) and tensor.shape == reference.shape:
             return distribute_tensor(tensor, reference.device_mesh, reference.placements)
         return tensor.to(reference.device)
