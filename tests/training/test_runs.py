@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
+import forked
 import pytest
 from small_training import Numbers, small_config
 
@@ -61,13 +60,8 @@ except HeedfulError as error:
 """
 
 
-def _child(work: str, folder: Path, steps: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(folder), str(steps), work],
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-    )
+def _child(work: str, folder: Path, steps: int) -> forked.Child:
+    return forked.start(["-c", CHILD, str(folder), str(steps), work], folder.parent)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +72,8 @@ def test_a_stopped_training_is_never_taken_for_a_finished_one(work: str, tmp_pat
     while not (begun := list(tmp_path.rglob("run.lock"))) or not begun[0].stat().st_size:
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.02)
-    process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=300)
+    os.kill(process.pid, signal.SIGTERM)
+    _, err = process.communicate()
     assert process.returncode == 128 + signal.SIGTERM, err
     assert "was stopped by SIGTERM; run the same command again to go on" in err
     (stopped,) = {path.parent for path in tmp_path.rglob("result.json")}
@@ -93,8 +87,8 @@ def test_a_stopped_training_is_never_taken_for_a_finished_one(work: str, tmp_pat
     while "running" not in list_runs(stopped).runs[0].state:
         assert again.poll() is None, again.communicate()[1]
         time.sleep(0.02)
-    again.send_signal(signal.SIGTERM)
-    _, err = again.communicate(timeout=300)
+    os.kill(again.pid, signal.SIGTERM)
+    _, err = again.communicate()
     assert again.returncode == 128 + signal.SIGTERM, err
     assert (stopped / "result.json").read_bytes() != before
 

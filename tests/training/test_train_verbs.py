@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
+import forked
 import pytest
 
 from heedful.cli.main import main
@@ -169,18 +168,13 @@ def test_a_signal_ends_the_command_with_its_code_and_nothing_is_lost(
     number: signal.Signals, undisturbed: str, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (place / "long.toml").write_text(LONG, encoding="utf-8")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "heedful", "train", "long.toml", "--run", "stopped"],
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-    )
+    arguments = ["-m", "heedful", "train", "long.toml", "--run", "stopped"]
+    process = forked.start(arguments, place)
     while not (place / "stopped" / "checkpoints" / "step-00000025").exists():
-        assert process.poll() is None, process.stderr
+        assert process.poll() is None, process.communicate()[1]
         time.sleep(0.005)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=300)
+    os.kill(process.pid, number)
+    out, err = process.communicate()
     assert process.returncode == 128 + number, err
     assert "heed resume stopped" in out
     assert main(["resume", "stopped", "--json"]) == 0
