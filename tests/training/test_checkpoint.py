@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import numpy as np
 import pytest
 import torch
@@ -45,21 +44,33 @@ def test_two_are_kept_and_the_newest_is_found(tmp_path: Path) -> None:
     assert torch.equal(found.contents.model["a"], torch.full((3,), 20.0))
 
 
-@given(seed=st.integers(0, 10_000))
-def test_any_flipped_bit_is_noticed(tmp_path_factory: Any, seed: int) -> None:
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with two checkpoints, the second of which every example damages and mends."""
     folder = tmp_path_factory.mktemp("flip")
-    checkpoint.save(folder, contents(1), CONFIG)
-    newest = checkpoint.save(folder, contents(2), CONFIG)
+    for step in (1, 2):
+        checkpoint.save(folder, contents(step), CONFIG)
+    return folder
+
+
+@given(seed=st.integers(0, 10_000))
+def test_any_flipped_bit_is_noticed(saved: Path, seed: int) -> None:
+    newest = checkpoint.checkpoints(saved)[-1]
     draw = random.Random(seed)
     file = draw.choice(sorted(newest.iterdir()))
     content = bytearray(file.read_bytes())
     content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    whole = file.read_bytes()
     file.write_bytes(content)
-    assert checkpoint.damage(newest) is not None
-    found = checkpoint.newest(folder)
-    assert found.contents is not None
-    assert found.contents.state == {"step": 1}
-    assert set(found.skipped) == {newest.name}
+    try:
+        assert checkpoint.damage(newest) is not None
+        found = checkpoint.newest(saved)
+        assert found.contents is not None
+        assert found.contents.state == {"step": 1}
+        assert set(found.skipped) == {newest.name}
+    finally:
+        file.write_bytes(whole)
+    assert checkpoint.damage(newest) is None
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "model.safetensors", "state.json"])
@@ -151,11 +162,9 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
             "print(holder_of(pathlib.Path(sys.argv[1])))\n"
             "with RunLock(pathlib.Path(sys.argv[1])): pass\n"
         )
-        other = subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
-        )
-        assert other.stdout.strip() == str(os.getpid())
-        assert f"in use by process {os.getpid()}" in other.stderr
+        output, errors = forked.start(["-c", code, str(tmp_path)], tmp_path).communicate()
+        assert output.strip() == str(os.getpid())
+        assert f"in use by process {os.getpid()}" in errors
     assert holder_of(tmp_path) is None
     with RunLock(tmp_path):
         pass
