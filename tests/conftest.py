@@ -5,12 +5,16 @@ from __future__ import annotations
 import gc
 import math
 import os
+import sys
 import time
 
 os.environ["COLUMNS"] = "100"  # tables must not depend on who looks at the tests
 # Two workers share the cores: more threads in each would only wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
+# Compiled modules are kept, also where the environment says otherwise: the tests start hundreds of
+# processes, and each of them would compile everything again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import signal
 
@@ -21,6 +25,7 @@ from hypothesis import settings
 
 from heedful.progress import duration
 
+sys.dont_write_bytecode = False
 axes.install()  # before any module with axes is imported
 
 # A suite started with `&`, nohup or from a job without a terminal ignores Ctrl-C, and its children
