@@ -31,6 +31,7 @@ IMPORTED = (
     "heedful.studies.translation.translation_study",
     "heedful.studies.knowledge.knowledge_study",
     "heedful.studies.heads.small_models",
+    "torch.distributed.launcher.api",
     "torch._dynamo",  # torch imports it when it makes its first optimiser
 )
 
@@ -60,7 +61,7 @@ class Child:
 
 
 def start(arguments: list[str], folder: Path) -> Child:
-    """Run `python` with arguments, `-c CODE …` or `-m MODULE …`, in a folder."""
+    """Run `python` with arguments, `-c CODE …`, `-m MODULE …` or `FILE …`, in a folder."""
     return Child(arguments, folder)
 
 
@@ -112,14 +113,19 @@ def become(order: dict[str, Any]) -> NoReturn:
         path = Path(order["place"], str(target))
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), target)
     os.chdir(order["folder"])
-    kind, program, *rest = order["arguments"]
+    kind, *rest = order["arguments"]
     code: Any = 0
-    sys.argv = [kind, *rest]
     try:
         if kind == "-c":
-            exec(program, {"__name__": "__main__"})
+            sys.argv = [kind, *rest[1:]]
+            exec(rest[0], {"__name__": "__main__"})
+        elif kind == "-m":
+            sys.argv = rest
+            runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
         else:
-            runpy.run_module(program, run_name="__main__", alter_sys=True)
+            sys.argv = [kind, *rest]
+            sys.path.insert(0, str(Path(kind).parent))
+            runpy.run_path(kind, run_name="__main__")
     except SystemExit as end:
         code = end.code or 0
     except BaseException:

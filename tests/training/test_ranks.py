@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 import torch
 from ranks_training import go_on
@@ -22,14 +23,19 @@ from heedful.training.distributed import SingleProcess, join
 from heedful.training.folder import read_metrics
 
 TARGET = Path(__file__).with_name("ranks_training.py")
+FORKED = Path(__file__).with_name("forked_ranks.py")
 
 
-def two_ranks(folder: Path, strategy: str, restarts: int = 0) -> subprocess.Popen[str]:
-    """Start a training, or go on with it, with torchrun."""
+def two_ranks(folder: Path, strategy: str, restarts: int = 0) -> forked.Child:
+    """Start a training with the launcher of torchrun."""
+    return forked.start([str(FORKED), str(folder), strategy, str(restarts)], folder.parent)
+
+
+def torchrun(folder: Path, strategy: str) -> subprocess.Popen[str]:
+    """Start a training, or go on with it, with the command itself."""
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"),
-            *("--max-restarts", str(restarts)),
             *("--standalone", str(TARGET), str(folder), strategy, "without dropout"),
         ],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
@@ -39,9 +45,9 @@ def two_ranks(folder: Path, strategy: str, restarts: int = 0) -> subprocess.Pope
     )
 
 
-def told_by(job: subprocess.Popen[str]) -> dict[str, Any]:
+def told_by(job: subprocess.Popen[str] | forked.Child) -> dict[str, Any]:
     """Return what a job says at its end."""
-    out, err = job.communicate(timeout=300)
+    out, err = job.communicate()
     assert job.returncode == 0, err
     told: dict[str, Any] = json.loads(out.splitlines()[-1])
     return told
@@ -89,7 +95,7 @@ def test_weights_spread_over_two_ranks_learn_the_same(alone: Path, tmp_path: Pat
 
 def test_two_ranks_go_on_with_the_run_of_one(alone: Path, tmp_path: Path) -> None:
     half = without_the_end(alone, tmp_path / "half")
-    told = told_by(two_ranks(half, "ddp"))
+    told = told_by(torchrun(half, "ddp"))
     assert any(note.startswith("ranks: 1 then, 2 now") for note in told["notes"])
     assert losses(half) == pytest.approx(losses(alone), rel=1e-5)
     assert_same_weights(alone, half)
