@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -74,11 +75,14 @@ def test_the_curve_grows_while_a_training_runs(
                 " canvas.height).data).size"
             )
             assert colours > 10  # something is drawn on it
+            # Held, it is still a run that goes on; and it no longer draws a figure anew, which
+            # closes its menu, nor takes a core from the browser.
+            training.send_signal(signal.SIGSTOP)
             svg = save_figure(page, "Training of endless", "SVG", tmp_path).read_text("utf-8")
             assert "<path" in svg
             assert visit.troubles == []
     finally:
-        training.terminate()
+        training.kill()  # what a signal makes it keep is thrown away here
         training.wait(timeout=150)
         shutil.rmtree(folder, ignore_errors=True)  # other tests count the runs
 

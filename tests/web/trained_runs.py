@@ -29,7 +29,12 @@ held_out = 20
 rows = 4
 width = 96
 tokenizer = "bytes"
+[compute]
+precision = "float32"
+lanes = 1
+compile = false
 """
+"""Nothing is left open: a training without end would try the compiler first, for half a minute."""
 STAGE = Stage(epochs=1, rows=32, learning_rate=1e-2)
 RECIPE = QUICK.changed(shape=Shape(width=16, layers=1, heads=2), pretraining=STAGE)
 PEOPLE = embedded(24, exposures=1, phrasings=1, unseen_share=0.4, sentences=1)
