@@ -100,6 +100,19 @@ def test_a_view_opens_without_trouble_and_axe_finds_nothing_serious(
         assert visit.troubles == []
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_any_row_of_the_numbers(
+    browser: Browser, server: Running, view: str, colours: str
+) -> None:
+    size = PHONE if colours == "dark" else (1280, 900)
+    with visiting(browser, f"{server.address}#/{view}", size=size, colours=colours) as visit:
+        visit.page.wait_for_load_state("networkidle")
+        open_everything(visit.page)
+        assert accessibility_problems(visit.page, every_row=True) == []
+
+
 def open_everything(page: Page) -> None:
     """Unfold what is folded: menus, fields, numbers."""
     page.evaluate(
