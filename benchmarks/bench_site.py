@@ -25,10 +25,9 @@ from typing import Any
 
 from surroundings import surroundings
 
-from heedful.cli.translate import DEFAULT_BEAMS
 from heedful.data.synthetic.phrasebook import phrasebook, typeset
 from heedful.files import SHIPPED
-from heedful.web.site import write_site
+from heedful.web.site import BEAMS, write_site
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests" / name) for name in ("", "web")]
 from browsing import chromium  # noqa: E402
@@ -89,13 +88,13 @@ def main() -> None:
     from heedful.studies.translation import Translator
 
     lines = sentences()
-    translator = Translator.open(SHIPPED["fr-en"])
-    known = list(translator.translate(lines, beam=DEFAULT_BEAMS))
+    translator = Translator.open(SHIPPED["fr-en"], reverse=False)
+    known = list(translator.translate(lines, beam=BEAMS))
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "course" / "site"
         folder.parent.mkdir()
         quiet = lambda _: lambda *_: None  # noqa: E731
-        site = write_site(folder, translator=SHIPPED["fr-en"], beams=DEFAULT_BEAMS, meter=quiet)
+        site = write_site(folder, translator=SHIPPED["fr-en"], beams=BEAMS, meter=quiet)
         handler = functools.partial(_Quiet, directory=root)
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()

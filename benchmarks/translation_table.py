@@ -26,6 +26,7 @@ from typing import Any
 import sacrebleu
 from score_translation import cost, scored, words
 
+from heedful.cli.translate import DEFAULT_BEAMS
 from heedful.data.corpus import Pairs
 from heedful.data.readers import read_corpora
 from heedful.data.splits import References, near_known, references
@@ -160,7 +161,7 @@ def main() -> None:
     parser.add_argument("--libreoffice", type=Path, help="needs --tatoeba")
     parser.add_argument("--run", type=Path, help="its training, for what it cost")
     parser.add_argument("--most", type=int, help="sentences of a set")
-    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--beam", type=int, default=DEFAULT_BEAMS)
     parser.add_argument("--length-penalty", type=float, default=1.0)
     parser.add_argument("--show", action="store_true", help="print the everyday translations")
     parser.add_argument("--no-store", action="store_true", help="print only")

@@ -22,6 +22,7 @@ import numpy as np
 from surroundings import surroundings
 from translation_table import RECIPE, sampled
 
+from heedful.cli.translate import DEFAULT_BEAMS
 from heedful.data.corpus import Pairs
 from heedful.data.splits import References, references
 from heedful.files import SHIPPED
@@ -46,7 +47,7 @@ Words = list[tuple[list[float], list[bool]]]
 def judged(translator: Translator, wanted: References) -> Words:
     """Translate sentences, and tell of each word how probable it was and whether it is right."""
     found = []
-    translations = translator.translate(wanted.sources, beam=5)
+    translations = translator.translate(wanted.sources, beam=DEFAULT_BEAMS)
     for one, targets in zip(translations, wanted.targets, strict=True):
         if not one.hypotheses:
             continue

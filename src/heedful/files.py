@@ -31,7 +31,8 @@ READ_CHUNK = 1 << 20
 UNFINISHED = ".writing"
 """How the name of a file ends that `atomic_file` has not finished."""
 
-SHIPPED = {"fr-en": Path(__file__).parent / "model" / "shipped" / "fr-en"}
+_SHIPPED_FOLDER = Path(__file__).parent / "model" / "shipped"
+SHIPPED = {name: _SHIPPED_FOLDER / name for name in ("fr-en", "en-fr")}
 """Models that come with the package, by name: where their folders lie."""
 
 Progress = Callable[[int, int], None]

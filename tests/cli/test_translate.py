@@ -13,6 +13,7 @@ import pytest
 
 from heedful.cli.main import main
 from heedful.cli.options import LINE_BYTES, blocks_of_lines
+from heedful.cli.translate import DEFAULT_BEAMS
 from heedful.files import SHIPPED
 from heedful.studies.translation import Translator
 from heedful.studies.translation.documents import translate_texts
@@ -188,15 +189,15 @@ def test_without_a_run_the_model_of_the_package_translates(
     heed, refused, run: Path, monkeypatch: pytest.MonkeyPatch, stdin
 ) -> None:
     monkeypatch.setitem(SHIPPED, "fr-en", run / "model")
-    expected = heed("translate", run, LINES[0], "--beam", 5).out
-    for words in ((LINES[0],), ("fr-en", LINES[0]), (run, LINES[0], "--beam", 5)):
+    expected = heed("translate", run, LINES[0], "--beam", DEFAULT_BEAMS).out
+    for words in ((LINES[0],), ("fr-en", LINES[0]), (run, LINES[0], "--beam", DEFAULT_BEAMS)):
         assert heed("translate", *words).out == expected
     answer = heed("translate", LINES[0], LINES[0])
     assert answer.out == expected * 2
-    assert answer.err == (
-        "translated by fr-en, the French to English model that comes with Heedful\n"
-    )
-    assert heed("translate", "Oui").err.startswith(answer.err)
+    named, *notes = answer.err.splitlines()
+    assert named == "translated by fr-en, the French to English model that comes with Heedful"
+    assert all(note.startswith(("text 1: ", "text 2: ")) for note in notes)
+    assert heed("translate", "Oui").err.startswith(f"{named}\n")
     stdin(f"{LINES[0]}\n".encode())
     assert heed("translate").out == expected
     for name in ("runs/nowhere", "./nowhere", "x.gguf"):
@@ -205,15 +206,30 @@ def test_without_a_run_the_model_of_the_package_translates(
 
 
 def test_the_model_of_the_package_is_small_and_translates(heed) -> None:
-    folder = SHIPPED["fr-en"]
-    assert sum(path.stat().st_size for path in folder.iterdir()) < 8_000_000
-    assert all(name in (folder / "README.md").read_text("utf-8") for name in ("CC BY", "MPL"))
+    files = [path for folder in SHIPPED.values() for path in folder.iterdir()]
+    assert sum(path.stat().st_size for path in files) < 8_000_000
+    for name, licences in (("fr-en", ("CC BY", "MPL")), ("en-fr", ("CC BY",))):
+        card = (SHIPPED[name] / "README.md").read_text("utf-8")
+        assert all(licence in card for licence in licences)
     answer = heed("translate", "Où est la gare ?\n\n- Merci. Je suis ici.")
     first, empty, last = answer.out.rstrip("\n").split("\n")
     assert "station" in first
     assert empty == ""
     assert last.startswith("- Thank")
     assert last.endswith("here.")
+    assert "gare" in heed("translate", "en-fr", "Where is the station?").out
+
+
+def test_the_way_back_finds_what_was_left_out() -> None:
+    sentence = "Le chien du voisin aboie toute la nuit."
+    alone = Translator.open("fr-en", reverse=False).translate([sentence], beam=16, nbest=16)
+    (both,) = Translator.open("fr-en").translate([sentence], beam=16, nbest=16)
+    (found,) = alone
+    assert "neighbor" not in found.text
+    assert "neighbor" in both.text
+    assert {one.text for one in both.hypotheses} == {one.text for one in found.hypotheses}
+    order = [one.score for one in both.hypotheses]
+    assert order == sorted(order, reverse=True)
 
 
 def test_a_run_of_another_study_is_refused(refused, runs: Path, tmp_path: Path) -> None:

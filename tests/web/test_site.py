@@ -18,7 +18,6 @@ from playwright.sync_api import Browser, expect
 
 from heedful.claims.sheet import catalog
 from heedful.cli.main import main
-from heedful.cli.translate import DEFAULT_BEAMS
 from heedful.errors import InputError
 from heedful.files import SHIPPED
 from heedful.web.answers import as_json
@@ -36,7 +35,7 @@ from heedful.web.attention_api import (
     _scene,
     _study,
 )
-from heedful.web.site import MANIFEST, Site, write_site
+from heedful.web.site import BEAMS, MANIFEST, Site, write_site
 
 pytest.importorskip("onnx")
 SENTENCES = (
@@ -90,7 +89,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
     sheet = min(catalog(), key=lambda one: len(one.claims) or 1000)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        settings: Any = {"translator": SHIPPED["fr-en"], "beams": DEFAULT_BEAMS}
+        settings: Any = {"translator": SHIPPED["fr-en"], "beams": BEAMS}
         first = write_site(folder, sheets=[sheet], meter=lambda _: lambda *_: None, **settings)
         again = write_site(folder, sheets=[sheet], meter=lambda _: lambda *_: None, **settings)
     assert not first.kept_verdicts
@@ -292,8 +291,8 @@ def test_claims_come_with_verdicts_and_explanations(browser: Browser, host: Host
 def test_the_translator_says_what_python_says(browser: Browser, host: Hosted) -> None:
     from heedful.studies.translation import Translator, align
 
-    translator = Translator.open(SHIPPED["fr-en"])
-    known = list(translator.translate(SENTENCES, beam=DEFAULT_BEAMS, nbest=DEFAULT_BEAMS))
+    translator = Translator.open(SHIPPED["fr-en"], reverse=False)
+    known = list(translator.translate(SENTENCES, beam=BEAMS, nbest=BEAMS))
     with at_home(browser, host, "models") as visit:
         page = visit.page
         for one in known:

@@ -94,10 +94,10 @@ def site(
         python -m http.server --directory public
         heed site public --translator runs/phrasebook
     """
-    from heedful.cli.translate import DEFAULT_BEAMS, DEFAULT_MODEL
+    from heedful.cli.translate import DEFAULT_MODEL
     from heedful.files import SHIPPED
     from heedful.progress import meter
-    from heedful.web.site import write_site
+    from heedful.web.site import BEAMS, write_site
 
     shipped = translator in (None, DEFAULT_MODEL)
     path = SHIPPED[DEFAULT_MODEL] if shipped else Path(str(translator))
@@ -107,7 +107,7 @@ def site(
             stack.close()  # one meter at a time
             return stack.enter_context(meter(what))
 
-        beams = DEFAULT_BEAMS if shipped else 1
+        beams = BEAMS if shipped else 1
         made = write_site(folder, translator=path, beams=beams, meter=begin)
     show(made, _site_blocks, json=json)
     return 0

@@ -44,7 +44,7 @@ class SearchFlags:
         int | None,
         Parameter(
             help="Number of beams; 1 always takes the likeliest token. "
-            "[default: 5 for the model of the package, else 1]"
+            "[default: 16 for the models of the package, else 1]"
         ),
     ] = None
     nbest: Annotated[int, Parameter(help="Translations of each line; at most --beam.")] = 1
@@ -82,16 +82,16 @@ class ShowFlags:
 DEFAULT_SEARCH, DEFAULT_SHOW = SearchFlags(), ShowFlags()
 DEFAULT_MODEL = "fr-en"
 """What translates when no run is named."""
-DEFAULT_BEAMS = 5
-"""Beams with which it searches: its figures are measured so."""
+DEFAULT_BEAMS = 16
+"""Beams with which the models of the package search: their figures are measured so."""
 
 
 def translate(
     run: Annotated[
         str | None,
         Parameter(
-            help="A run trained on pairs, an exported translator, or fr-en, the French to English "
-            "model of the package, which is taken when no run is named."
+            help="A run trained on pairs, an exported translator, or one of the package: en-fr, or "
+            "fr-en, French to English, which is taken when no run is named."
         ),
     ] = None,
     *texts: Annotated[str, Parameter(help="Texts to translate. [default: standard input]")],
@@ -118,6 +118,7 @@ def translate(
         heed translate "Où est la gare ?"
         heed translate --file french.txt --output english.txt
         heed translate "Où est la gare ?" --confidence
+        heed translate en-fr "Where is the station?"
         heed translate runs/phrasebook "Où est la gare ?"
         heed translate runs/phrasebook "Où est la gare ?" --beam 4 --nbest 4 --scores
         heed translate runs/phrasebook "Où est la gare ?" --alignment --figure words.svg
@@ -307,7 +308,7 @@ def _check(
 
 
 def _settings(search: SearchFlags, model: str) -> dict[str, Any]:
-    usual = DEFAULT_BEAMS if model == DEFAULT_MODEL else 1
+    usual = DEFAULT_BEAMS if model in SHIPPED else 1
     return {
         "beam": usual if search.beam is None else search.beam,
         "nbest": search.nbest,

@@ -510,6 +510,7 @@ class Opened:
         def made() -> Translator:
             path = self.shelves.path(model)
             from heedful.studies.translation import TranslationFormat, Translator
+            from heedful.studies.translation.translator import reverse_of
 
             if not self.shelves.translates(path):
                 raise InputError(
@@ -521,7 +522,9 @@ class Opened:
             loaded = self.shelves.load(model)
             if loaded.tokenizer is None:
                 raise InputError("model", "has no tokenizer", expected="a model that reads text")
-            return Translator(loaded.decoder, loaded.tokenizer, TranslationFormat.read(path))
+            written = TranslationFormat.read(path)
+            back = reverse_of(written)
+            return Translator(loaded.decoder, loaded.tokenizer, written, reverse=back)
 
         return _kept(self._translators, model, made)
 

@@ -46,6 +46,8 @@ JUDGED_BY = ("claims", "attention", "positions")
 """Rooms whose code decides what a verdict on the catalog says …"""
 COMPUTED_BY = ("numpy", "scipy", "sympy", "python-flint")
 """… and the packages they compute with."""
+BEAMS = 5
+"""Beams of the model of the package in a browser, which computes more slowly."""
 EXAMPLES = {
     "fr": (
         "Où est la gare ?",
@@ -252,7 +254,7 @@ def _write_translator(folder: Path, path: Path, beams: int) -> dict[str, Any]:
     from heedful.model.weights.onnx import write_onnx
     from heedful.studies.translation import Translator
 
-    opened = Translator.open(path)
+    opened = Translator.open(path, reverse=False)  # the browser searches in one direction
     config, written, marks = opened.decoder.config, opened.format, opened.marks
     target = folder / "translator"
     target.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from itertools import islice
 from pathlib import Path
 
@@ -79,6 +80,46 @@ def test_scores_are_the_log_probabilities_of_the_tokens() -> None:
         assert best.log_probabilities == pytest.approx(own.squeeze(1).tolist())
         assert best.score == pytest.approx(best.log_probability)
         assert best.finished == (best.tokens[-1] == PLAIN.marks.end)
+
+
+@torch.inference_mode()
+def mean_log_probability(chosen: Translator, source: str, target: str) -> float:
+    """Return log p(target | source) per token by the definition, one pair at a time."""
+    prompt, problem = chosen.prompt(source)
+    tokens = chosen.tokenizer.encode(chosen.format.written(target))
+    if problem or not prompt or len(prompt) + len(tokens) >= CONTEXT:
+        return -math.inf
+    wanted = torch.tensor([*tokens, chosen.marks.end])
+    logits = chosen.decoder(torch.tensor([[*prompt, *tokens]]))[0, len(prompt) - 1 :]
+    return float(logits.log_softmax(-1).gather(1, wanted.unsqueeze(1)).mean())
+
+
+@settings(max_examples=20)
+@given(pairs=st.lists(st.tuples(*[st.text("abcdeéo' .?", max_size=12)] * 2), max_size=6))
+def test_pairs_are_scored_together_as_alone(pairs: list[tuple[str, str]]) -> None:
+    found = PLAIN.log_probabilities([one for one, _ in pairs], [other for _, other in pairs])
+    assert found == pytest.approx([mean_log_probability(PLAIN, *pair) for pair in pairs])
+
+
+@settings(max_examples=8)
+@given(lines=LINES, weight=st.sampled_from([0.0, 0.5, 3.0]))
+def test_the_way_back_ranks_what_the_beams_found(lines: list[str], weight: float) -> None:
+    written = TranslationFormat(reverse="other", reverse_weight=weight)
+    other = translator(seed=1)
+    both = Translator(PLAIN.decoder, PLAIN.tokenizer, written, reverse=other)
+    plain = PLAIN.translate(lines, beam=4, nbest=4)
+    for one, ranked in zip(plain, both.translate(lines, beam=4, nbest=2), strict=True):
+        truth = [
+            (back > -math.inf, each.score + (weight * back if back > -math.inf else 0.0), each.text)
+            for each in one.hypotheses
+            for back in [mean_log_probability(other, each.text, one.source)]
+        ]
+        truth.sort(key=lambda each: each[:2], reverse=True)
+        assert [each.text for each in ranked.hypotheses] == [text for _, _, text in truth[:2]]
+        for mine, (readable, score, _) in zip(ranked.hypotheses, truth, strict=False):
+            assert mine.score == pytest.approx(score)
+            assert (mine.reverse is not None) == readable
+    assert [one.text for one in both.translate(lines)] == PLAIN.texts(lines)  # greedy: as it was
 
 
 @settings(max_examples=15)

@@ -11,15 +11,22 @@ same marks.
 Lines are read in chunks, sorted by length and translated in batches, and given back in the
 order in which they came. An empty line stays empty. A line that cannot be translated gives an
 empty text and says why in `problem`: line i out always belongs to line i in.
+
+A translator likes short texts that leave something out. Whoever reads such a text cannot tell
+what was left out, so a second translator for the way back is asked how well the source follows
+from each text that the beams found:
+
+    score = log p(target | source) / tokens^length_penalty + λ log p(source | target) / tokens
 """
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -64,6 +71,10 @@ class TranslationFormat(Settings):
     normalise: Literal["nfc", "keyboard", "none"] = "nfc"
     """How a source is written before it is read: in NFC; as the phrasebook writes French; or
     left as it is. In any case it becomes one line, without white space at its ends."""
+    reverse: str | None = None
+    """The model for the way back, by its name, which ranks what the beams find; None: nobody."""
+    reverse_weight: float = 0.0
+    """λ, how much the way back counts; chosen on held-out text."""
     right_words: tuple[tuple[float, float], ...] = ()
     """Points of log p of a word and the share of such words that were right (`quality`)."""
 
@@ -93,9 +104,10 @@ class TranslationFormat(Settings):
 
     def write(self, folder: Path) -> None:
         """Write it beside the weights."""
-        unmeasured = set() if self.right_words else {"right_words"}
+        unused = set() if self.right_words else {"right_words"}
+        unused |= set() if self.reverse else {"reverse", "reverse_weight"}
         try:
-            write_json(folder / FILE, self.model_dump(mode="json", exclude=unmeasured))
+            write_json(folder / FILE, self.model_dump(mode="json", exclude=unused))
         except OSError as error:
             raise RunError(str(folder / FILE), f"could not be written ({error.strerror})") from None
 
@@ -153,16 +165,20 @@ class Hypothesis(Record):
     per_token: float
     """The same, divided by the number of tokens."""
     score: float
-    """What the search ranks by: log p / tokens^length_penalty; greedy: the log-probability."""
+    """What it is ranked by: log p / tokens^length_penalty, and the way back where one is asked;
+    greedy: the log-probability."""
     tokens: tuple[int, ...]
     """Token ids; the last one is the end if `finished`."""
     log_probabilities: tuple[float, ...]
     """Of each token."""
     finished: bool
     """Whether it ended by itself; else the limit of tokens cut it off."""
+    reverse: float | None = None
+    """log p(source | this text) per token, by the model for the way back; None: not asked."""
 
 
-Work: TypeAlias = Callable[[Rows], list[tuple[Hypothesis, ...]]]
+Work: TypeAlias = Callable[[Rows, Sequence[str]], list[tuple[Hypothesis, ...]]]
+"""Translates rows side by side, given their sources as texts too."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -191,17 +207,24 @@ class Translator:
         written: TranslationFormat | None = None,
         *,
         precision: Precision = "float32",
+        reverse: Translator | None = None,
     ) -> None:
-        self.decoder, self.tokenizer = decoder, tokenizer
+        self.decoder, self.tokenizer, self.reverse = decoder, tokenizer, reverse
         self.format = TranslationFormat() if written is None else written
         self.marks = self.format.marks(tokenizer)
         self.step = FastStep(decoder, precision)
 
     @classmethod
-    def open(cls, path: Path | str, *, precision: Precision = "float32") -> Translator:
-        """Open a run that was trained on pairs, or a model folder with a `translation.json`."""
+    def open(
+        cls, path: Path | str, *, precision: Precision = "float32", reverse: bool = True
+    ) -> Translator:
+        """Open a run that was trained on pairs, or a model folder with a `translation.json`.
 
-        return cls(*opened(Path(path)), precision=precision)
+        With `reverse`, also the model for the way back that its format names, if any.
+        """
+        decoder, tokenizer, written = opened(Path(path))
+        back = reverse_of(written) if reverse else None
+        return cls(decoder, tokenizer, written, precision=precision, reverse=back)
 
     def translate(
         self,
@@ -226,7 +249,53 @@ class Translator:
         if max_tokens is not None:
             _check_positive("max_tokens", max_tokens)
         method = _method(beam, nbest, length_penalty)
-        return self._translated(iter(lines), method, max_tokens, max(1, batch // beam))
+        reverse = self.reverse if isinstance(method, Beams) else None
+        if reverse is not None:
+            method = _method(beam, beam, length_penalty)  # all are ranked before some are kept
+
+        def work(rows: Rows, sources: Sequence[str]) -> list[tuple[Hypothesis, ...]]:
+            found = self._continued(rows, method, max_tokens)
+            if reverse is not None:
+                found = self._ranked(reverse, sources, found)
+            return [several[:nbest] for several in found]
+
+        return self._translated(iter(lines), work, max(1, batch // beam))
+
+    def log_probabilities(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+        """Return log p(target | source) per token of the target, its end included, of each pair.
+
+        −∞ where one of the two cannot be read.
+        """
+        rows: list[tuple[list[int], list[int]]] = []
+        encoded = self._encoded([self.format.written(target) for target in targets])
+        for (prompt, _), (tokens, problem) in zip(self._prompts(sources), encoded, strict=True):
+            fits = len(prompt) + len(tokens) < self.decoder.config.context
+            readable = prompt and not problem and fits
+            rows.append((prompt, [*tokens, self.marks.end]) if readable else ([], []))
+        order = sorted(range(len(rows)), key=lambda place: sum(map(len, rows[place])))
+        order = [place for place in order if rows[place][0]]
+        found = [-math.inf] * len(rows)
+        for first in range(0, len(order), ROWS):
+            places = order[first : first + ROWS]
+            means = self._forced([rows[place] for place in places])
+            for place, mean in zip(places, means, strict=True):
+                found[place] = mean
+        return found
+
+    @torch.no_grad()
+    def _forced(self, rows: Sequence[tuple[list[int], list[int]]]) -> list[float]:
+        """Return the mean log p of each continuation after its prompt, read in one pass."""
+        longest = max(len(prompt) + len(target) for prompt, target in rows)
+        tokens = torch.full((len(rows), longest), self.marks.end)  # the rest is read by nobody
+        for row, (prompt, target) in enumerate(rows):
+            tokens[row, : len(prompt) + len(target)] = torch.tensor([*prompt, *target])
+        streams = self.decoder.hidden(tokens[:, :-1])
+        means = []
+        for row, (prompt, target) in enumerate(rows):
+            places = slice(len(prompt) - 1, len(prompt) + len(target) - 1)
+            logs = self.decoder.logits(streams[row, places]).log_softmax(dim=-1)
+            means.append(float(logs.gather(1, torch.tensor(target)[:, None]).mean()))
+        return means
 
     def texts(self, lines: Iterable[str], *, beam: int = 1) -> list[str]:
         """Return only the best translation of each line."""
@@ -236,18 +305,17 @@ class Translator:
         """Return the tokens that ask for a translation, or an empty list and what is wrong."""
         return self._prompts([line])[0]
 
-    def _translated(
-        self, lines: Iterator[str], method: Method, most: int | None, rows: int
-    ) -> Iterator[Translation]:
+    def _translated(self, lines: Iterator[str], work: Work, rows: int) -> Iterator[Translation]:
         while chunk := list(islice(lines, CHUNK)):
             prompts = self._prompts(chunk)
             # Lines that repeat are translated once. The longest come first: a lane that ends
             # early has a short batch left to take.
-            several = dict.fromkeys(tuple(prompt) for prompt, _ in prompts if prompt)
+            several = {tuple(p): line for (p, _), line in zip(prompts, chunk, strict=True) if p}
             asked = sorted(several, key=len, reverse=True)
             batches = [asked[first : first + rows] for first in range(0, len(asked), rows)]
             made: dict[tuple[int, ...], tuple[Hypothesis, ...]] = {(): ()}
-            found = self._in_lanes(lambda batch: self._continued(batch, method, most), batches)
+            sources = [[several[prompt] for prompt in batch] for batch in batches]
+            found = self._in_lanes(work, batches, sources)
             for batch, hypotheses in zip(batches, found, strict=True):
                 made |= zip(batch, hypotheses, strict=True)
             for line, (prompt, problem) in zip(chunk, prompts, strict=True):
@@ -255,18 +323,46 @@ class Translator:
                 text = best[0].text if best else ""
                 yield Translation(source=line, text=text, hypotheses=best, problem=problem)
 
-    def _in_lanes(self, work: Work, batches: Sequence[Rows]) -> list[list[tuple[Hypothesis, ...]]]:
+    def _ranked(
+        self, reverse: Translator, sources: Sequence[str], found: list[tuple[Hypothesis, ...]]
+    ) -> list[tuple[Hypothesis, ...]]:
+        """Put the translations of each source in the order of both directions together.
+
+        What cannot be read on the way back, such as an empty text, comes last.
+        """
+        pairs = [
+            (one.text, source)
+            for source, several in zip(sources, found, strict=True)
+            for one in several
+        ]
+        logs = iter(reverse.log_probabilities(*map(list, zip(*pairs, strict=True))))
+        weight = self.format.reverse_weight
+
+        def joined(one: Hypothesis) -> Hypothesis:
+            back = next(logs)
+            if back == -math.inf:
+                return one
+            return replace(one, score=one.score + weight * back, reverse=back)
+
+        def order(one: Hypothesis) -> tuple[bool, float]:
+            return one.reverse is not None, one.score
+
+        return [tuple(sorted(map(joined, several), key=order, reverse=True)) for several in found]
+
+    def _in_lanes(
+        self, work: Work, batches: Sequence[Rows], sources: Sequence[Sequence[str]]
+    ) -> list[list[tuple[Hypothesis, ...]]]:
         """Do the work of each batch, in the order of the batches.
 
         One core for each batch is faster than all cores for one: the products of a few rows are
         too small to be shared.
         """
         lanes = min(torch.get_num_threads(), len(batches))
-        with evaluating(self.decoder):
+        with evaluating(self.decoder), evaluating((self.reverse or self).decoder):
             if lanes < 2 or self.decoder.embedding.weight.device.type != "cpu":
-                return [work(batch) for batch in batches]
+                return list(map(work, batches, sources))
             with ThreadPoolExecutor(lanes, "lane", torch.set_num_threads, (1,)) as pool:
-                return list(pool.map(work, batches))
+                return list(pool.map(work, batches, sources))
 
     def _continued(
         self, rows: Rows, method: Method, most: int | None
@@ -395,6 +491,11 @@ def opened(path: Path) -> Opened:
             str(path), "has no tokenizer", hint="put its tokenizer.json into the folder"
         )
     return pretrained.decoder, pretrained.tokenizer, TranslationFormat.read(folder)
+
+
+def reverse_of(written: TranslationFormat) -> Translator | None:
+    """Return the translator for the way back that a format names, if it names one."""
+    return None if written.reverse is None else Translator(*opened(Path(written.reverse)))
 
 
 def keep_model(

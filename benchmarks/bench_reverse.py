@@ -1,0 +1,161 @@
+"""What does a model for the way back bring to a translator, and how much should it count?
+
+    python benchmarks/bench_reverse.py FORWARD REVERSE --tatoeba fra.txt.gz [--write]
+
+Held-out sentences of Tatoeba, which neither model was trained on, and all the longer ones among
+them (11 words and more). The translations that 5, 8 and 16 beams find are ranked by
+
+    log p(target | source) / tokens + λ log p(source | target) / tokens
+
+for several λ. The λ with the highest BLEU at the number of beams of `heed translate` is chosen, and
+with --write kept beside the weights of FORWARD, together with the name of REVERSE. *best of them*
+ranks by the reference itself: no ranking can do better with these texts. Stores
+benchmarks/results/reverse.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import sacrebleu
+from score_translation import scored, words
+from surroundings import surroundings
+from translation_table import RECIPE, part, sampled
+
+from heedful.cli.translate import DEFAULT_BEAMS
+from heedful.data.corpus import Pairs
+from heedful.data.splits import References, references
+from heedful.files import SHIPPED, write_json
+from heedful.studies.text_training import TextData, read_parts
+from heedful.studies.translation import TranslationFormat, Translator
+from heedful.studies.translation.quality import count_faults
+from heedful.studies.translation.translator import Hypothesis
+
+RESULTS = Path(__file__).parent / "results" / "reverse.json"
+LONGER = 11
+"""Words from which a held-out sentence counts as longer: of 15 and more there are too few."""
+BEAMS = (5, 8, 16)
+WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5)
+
+Candidates = list[tuple[Hypothesis, float]]
+"""The translations of one sentence, each with log p of the sentence given it, per token."""
+
+
+def held_out(file: Path, language: str, most: int) -> References:
+    """Return held-out sentences of a language at even distances, and every longer one."""
+    values = tomllib.loads(RECIPE.read_text("utf-8"))["data"] | {"files": [str(file)]}
+    values |= {"translate_from": language}  # the division is the same in both directions
+    values.pop("added_files", None)
+    kept = read_parts(TextData.of(values)).held_out
+    assert isinstance(kept, Pairs)
+    whole = references(kept)
+    chosen = set(sampled(whole, most).sources)
+    return part(whole, (one in chosen or _longer(one) for one in whole.sources))
+
+
+def _longer(source: str) -> bool:
+    return len(words(source)) >= LONGER
+
+
+def candidates(
+    forward: Translator, reverse: Translator, sources: Sequence[str], beams: int
+) -> list[Candidates]:
+    """Return what the beams find for each sentence, and what the way back says of it."""
+    found = [one.hypotheses for one in forward.translate(sources, beam=beams, nbest=beams)]
+    texts = [one.text for several in found for one in several]
+    given = [s for s, several in zip(sources, found, strict=True) for _ in several]
+    logs = iter(reverse.log_probabilities(texts, given))
+    return [[(one, next(logs)) for one in several] for several in found]
+
+
+def row(name: str, wanted: References, texts: Sequence[str]) -> dict[str, Any]:
+    """Score some translations, all of them and those of longer sentences."""
+    figures: dict[str, Any] = {"ranked by": name}
+    longer = [place for place, source in enumerate(wanted.sources) if _longer(source)]
+    for kind, places in (("all", range(len(texts))), ("longer", longer)):
+        made = [texts[place] for place in places]
+        targets = [wanted.targets[place] for place in places]
+        faults = count_faults([wanted.sources[place] for place in places], made, targets)
+        shares = {"dropped": round(faults.dropped, 4), "loops": round(faults.loops, 4)}
+        figures[kind] = scored(made, targets) | shares
+    print(
+        f"{name:16}"
+        + "  ".join(
+            f"{kind}: BLEU {figures[kind]['bleu']:.1f} chrF {figures[kind]['chrf']:.1f} dropped "
+            f"{figures[kind]['dropped']:.1%} loops {figures[kind]['loops']:.1%}"
+            for kind in ("all", "longer")
+        ),
+        flush=True,
+    )
+    return figures
+
+
+def ranked(found: Sequence[Candidates], weight: float) -> list[str]:
+    """Return the best text of each sentence by both directions together."""
+    return [
+        max(several, key=lambda each: each[0].score + (weight * each[1] if weight else 0.0))[0].text
+        for several in found
+    ]
+
+
+def by_reference(found: Sequence[Candidates], wanted: References) -> list[str]:
+    """Return the text of each sentence that is nearest to a reference."""
+
+    def near(text: str, targets: Sequence[str]) -> float:
+        return sacrebleu.sentence_bleu(text, list(targets)).score
+
+    return [
+        max((one.text for one, _ in several), key=lambda text: near(text, targets))
+        for several, targets in zip(found, wanted.targets, strict=True)
+    ]
+
+
+def main() -> None:
+    """Rank with every weight, for every number of beams, and keep the best weight."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("forward")
+    parser.add_argument("reverse")
+    parser.add_argument("--tatoeba", type=Path, required=True)
+    parser.add_argument("--most", type=int, default=600, help="held-out sentences, and the longer")
+    parser.add_argument("--write", action="store_true", help="keep the weight beside FORWARD")
+    given = parser.parse_args()
+    forward = Translator.open(given.forward, reverse=False)
+    reverse = Translator.open(given.reverse, reverse=False)
+    wanted = held_out(given.tatoeba, forward.format.languages[0], given.most)
+    tables = []
+    for beams in BEAMS:
+        began = time.process_time()
+        found = candidates(forward, reverse, wanted.sources, beams)
+        seconds = time.process_time() - began
+        print(f"{beams} beams, {len(wanted.sources)} sentences, {seconds:.0f} processor seconds")
+        rows = [row(f"λ = {one}", wanted, ranked(found, one)) | {"weight": one} for one in WEIGHTS]
+        rows.append(row("best of them", wanted, by_reference(found, wanted)))
+        tables.append({"beams": beams, "processor_seconds": round(seconds, 1), "rows": rows})
+    usual = next(table for table in tables if table["beams"] == DEFAULT_BEAMS)
+    best = max(usual["rows"][:-1], key=lambda one: one["all"]["bleu"])["weight"]
+    print(f"chosen: λ = {best}")
+    stored = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    name = Path(given.forward).name
+    kept = [one for one in stored.get("models", []) if one["forward"] != name]
+    made = {
+        "forward": name,
+        "reverse": Path(given.reverse).name,
+        "machine": surroundings("torch"),
+        "chosen": best,
+        "tables": tables,
+    }
+    write_json(RESULTS, {"question": __doc__.splitlines()[0], "models": [*kept, made]})
+    if given.write:
+        folder = SHIPPED.get(given.forward, Path(given.forward))
+        update = {"reverse": made["reverse"], "reverse_weight": best}
+        TranslationFormat.read(folder).model_copy(update=update).write(folder)
+
+
+if __name__ == "__main__":
+    main()
