@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import sacrebleu
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics import BLEU
 
 from heedful.data.corpus import Pairs
 from heedful.data.readers import read_corpora
@@ -30,6 +30,7 @@ from heedful.data.text_files import ReadOptions
 from heedful.machine import examine
 from heedful.studies.text_training import CorpusParts, TextData, read_parts
 from heedful.studies.translation import Translator
+from heedful.studies.translation.scoring import PlainCHRF
 from heedful.training.runs import finished_run
 
 RESULTS = Path(__file__).parent / "results" / "translation.json"
@@ -51,7 +52,7 @@ def streams(targets: Sequence[Sequence[str]]) -> list[list[str | None]]:
 def scored(outputs: list[str], targets: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return BLEU and chrF with their intervals and signatures, and the share of exact matches."""
     found: dict[str, Any] = {"sentences": len(outputs)}
-    for name, metric in (("bleu", BLEU()), ("chrf", CHRF())):
+    for name, metric in (("bleu", BLEU()), ("chrf", PlainCHRF())):
         score = metric.corpus_score(outputs, streams(targets), n_bootstrap=BOOTSTRAP)
         mean, half = float(score._mean), float(score._ci)
         found |= {

@@ -104,6 +104,24 @@ def test_generators_dataclasses_and_properties_are_checked() -> None:
         _ = Pair.twice(np.ones(2)).size
 
 
+def test_a_form_that_passed_is_remembered_and_another_is_not_taken_for_it() -> None:
+    answers = [np.ones(2), np.ones(2), np.ones(3), np.ones(2, dtype=int)]
+
+    @checked
+    def next_answer(row: Row) -> Row:
+        return answers.pop(0)
+
+    for _ in range(2):
+        next_answer(np.ones(2))
+    for _ in range(2):  # the same arguments, but a result of another length, then of another type
+        with pytest.raises(TypeError):
+            next_answer(np.ones(2))
+    for _ in range(2):
+        assert joined(np.ones(2), np.ones(2)).shape == (2, 2)
+        with pytest.raises(TypeError):
+            joined(np.ones(2), np.ones(3))
+
+
 def test_our_own_rooms_are_checked() -> None:
     wrong: Any = "two"
     with pytest.raises(TypeError):

@@ -316,8 +316,8 @@ def capacity(
 
     People have names and values of a known number of bits. What a decoder still has to be told
     about them is its loss; the rest it has stored. With the same text in every reading, and with
-    the attributes in another order each time. About an hour of one processor, in work; an
-    interrupted study goes on when the same command is given again.
+    the attributes in another order each time. The better part of an hour of one processor, in
+    work; an interrupted study goes on when the same command is given again.
 
     Examples:
 

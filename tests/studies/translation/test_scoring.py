@@ -39,6 +39,11 @@ def test_one_reference_each_is_what_sacrebleu_says() -> None:
     assert found.exact == pytest.approx(9 / 12)
 
 
+def test_resamples_without_a_single_right_letter_have_a_score_too() -> None:
+    found = scores(["the cat sat on a mat", *["zz"] * 11], [["the cat sat on a mat"]] * 12)
+    assert 0 <= found.chrf_low <= found.chrf <= found.chrf_high
+
+
 def test_any_of_several_references_counts() -> None:
     known = [[text, "something else entirely"] for text in SENTENCES]
     known[0] = [SENTENCES[0]]

@@ -76,8 +76,8 @@ class CapacityPlan:
     """About 0.05, 0.1, 0.25, 0.5 and 0.9 million parameters."""
     exposures: tuple[int, ...] = (10, 30, 100, 300, 1_000)
     """How often each person is read."""
-    budget: float = 1.35e14
-    """Operations of all trainings at most, about an hour of one processor without bfloat16: what
+    budget: float = 8.1e13
+    """Operations of all trainings at most, about 50 minutes of one processor without bfloat16: what
     would take more is left out, the dearest first."""
     seeds: int = 3
     """Trainings of a cell, where they are cheap."""

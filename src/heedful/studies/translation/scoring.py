@@ -36,6 +36,19 @@ References = Sequence[Sequence[str]]
 """For each sentence its references."""
 
 
+class PlainCHRF(CHRF):  # type: ignore[misc]  # sacrebleu has no types
+    """chrF whose scores are Python's floats.
+
+    sacrebleu mixes them with NumPy's where some resample has a score of exactly 0, and then its
+    own bootstrap cannot take their mean.
+    """
+
+    def _compute_score_from_stats(self, stats: Any) -> Any:
+        score = super()._compute_score_from_stats(stats)
+        score.score = float(score.score)
+        return score
+
+
 def scores(translations: Sequence[str], references: References) -> Scores:
     """Score translations of as many sources.
 
@@ -43,7 +56,7 @@ def scores(translations: Sequence[str], references: References) -> Scores:
     >>> round(found.bleu), found.exact
     (100, 1.0)
     """
-    bleu, chrf = BLEU(force=True), CHRF()
+    bleu, chrf = BLEU(force=True), PlainCHRF()
     of_chrf = chrf.corpus_score(
         translations, _streams(translations, references), n_bootstrap=RESAMPLES
     )
