@@ -36,7 +36,7 @@ References = Sequence[Sequence[str]]
 """For each sentence its references."""
 
 
-class PlainCHRF(CHRF):  # type: ignore[misc]  # sacrebleu has no types
+class PlainCHRF(CHRF):
     """chrF whose scores are Python's floats.
 
     sacrebleu mixes them with NumPy's where some resample has a score of exactly 0, and then its
