@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +27,8 @@ from heedful.studies.knowledge.capacity import (
     study_capacity,
     token_losses,
 )
+from heedful.studies.knowledge.findings import CAPACITY_RECORD
+from heedful.training.runs import RunStoppedError
 
 CELL = Cell(width=16, exposures=10, varied=True)
 
@@ -97,3 +101,22 @@ def test_a_study_is_found_again_and_counts_bits(tmp_path: Path) -> None:
         assert point.low <= point.stored <= point.high
         assert point.stored < capacity.AVAILABLE + 1
     assert study.conclusions[0].stands
+
+
+def test_a_study_that_is_stopped_leaves_what_it_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_asked: Any) -> Any:
+        raise RunStoppedError(tmp_path, "SIGINT")
+
+    plan = replace(QUICK, exposures=(10,))
+    trained = capacity.train_and_measure(plan.cells()[0], tmp_path / "runs", 0)
+    answers = iter([lambda *_asked: trained, stopped])
+    monkeypatch.setattr(capacity, "train_and_measure", lambda *asked: next(answers)(*asked))
+
+    with pytest.raises(RunStoppedError):
+        study_capacity(plan, tmp_path)
+
+    record = json.loads((tmp_path / CAPACITY_RECORD).read_text("utf-8"))
+    assert [point["varied"] for point in record["points"]] == [False]
+    assert record["left_out"] == [f"{plan.cells()[1].parameters:,} parameters, varied text: 10"]

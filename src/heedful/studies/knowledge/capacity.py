@@ -209,33 +209,47 @@ class People:
 
 
 def study_capacity(plan: CapacityPlan, folder: Path, progress: Step | None = None) -> CapacityStudy:
-    """Train every cell of the plan, measure what it stored, and write the record."""
+    """Train every cell of the plan, measure what it stored, and write the record.
+
+    A study that is stopped leaves a record of the cells that it has finished; the others are
+    named there as left out.
+    """
     cells = plan.cells()
     everything = sum(cell.work * len(plan.seeds_of(cell)) for cell in cells)
     done = 0.0
     points: list[CapacityPoint] = []
-    for cell in cells:
-        measured: list[Measured] = []
-        for seed in plan.seeds_of(cell):
+    try:
+        for cell in cells:
+            measured: list[Measured] = []
+            for seed in plan.seeds_of(cell):
 
-            def tell(share: float, before: float = done, cell: Cell = cell) -> None:
-                if progress is not None:
-                    progress(round(1_000 * (before + share * cell.work) / everything), 1_000)
+                def tell(share: float, before: float = done, cell: Cell = cell) -> None:
+                    if progress is not None:
+                        progress(round(1_000 * (before + share * cell.work) / everything), 1_000)
 
-            measured.append(train_and_measure(cell, folder / "runs", seed, tell))
-            done += cell.work
-        points.append(_point(cell, measured))
-    study = CapacityStudy(
+                measured.append(train_and_measure(cell, folder / "runs", seed, tell))
+                done += cell.work
+            points.append(_point(cell, measured))
+    finally:
+        study = _record(plan, cells[: len(points)], points)
+        if points:
+            write_atomic(folder / CAPACITY_RECORD, study.to_json())
+    return study
+
+
+def _record(
+    plan: CapacityPlan, trained: Sequence[Cell], points: Sequence[CapacityPoint]
+) -> CapacityStudy:
+    """Return what is known once these cells are trained."""
+    return CapacityStudy(
         points=tuple(sorted(points, key=lambda one: (one.varied, one.parameters, one.exposures))),
-        left_out=_left_out(plan, cells),
+        left_out=_left_out(plan, trained),
         processor_minutes=sum(one.processor_minutes for one in points),
         work=sum(one.work for one in points),
         name_bits=NAME_BITS,
         value_bits=VALUE_BITS,
         quick=plan.quick,
     )
-    write_atomic(folder / CAPACITY_RECORD, study.to_json())
-    return study
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
