@@ -6,6 +6,7 @@ import json
 import math
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -306,3 +307,17 @@ def test_a_format_is_json_with_words(tmp_path: Path) -> None:
         "languages": ["fr", "en"],
         "normalise": "keyboard",
     }
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"reverse": "nowhere"}, "'nowhere' cannot be opened (there is no such file or folder)"),
+        ({"reverse": "fr-en"}, "'fr-en' translates fr to en"),
+        ({"reverse": "en-fr", "reverse_weight": -1.0}, "reverse_weight"),
+    ],
+)
+def test_a_way_back_that_is_none_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises((ConfigError, InputError)) as refused:
+        module.reverse_of(TranslationFormat.of({"languages": ["fr", "en"], **changes}))
+    assert said in str(refused.value)

@@ -29,9 +29,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import torch
+from pydantic import Field
 
 from heedful.data.synthetic.phrasebook import keyboard
 from heedful.errors import ConfigError, HeedfulError, InputError, RunError
@@ -73,7 +74,7 @@ class TranslationFormat(Settings):
     left as it is. In any case it becomes one line, without white space at its ends."""
     reverse: str | None = None
     """The model for the way back, by its name, which ranks what the beams find; None: nobody."""
-    reverse_weight: float = 0.0
+    reverse_weight: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = 0.0
     """λ, how much the way back counts; chosen on held-out text."""
     right_words: tuple[tuple[float, float], ...] = ()
     """Points of log p of a word and the share of such words that were right (`quality`)."""
@@ -495,7 +496,22 @@ def opened(path: Path) -> Opened:
 
 def reverse_of(written: TranslationFormat) -> Translator | None:
     """Return the translator for the way back that a format names, if it names one."""
-    return None if written.reverse is None else Translator(*opened(Path(written.reverse)))
+    if written.reverse is None:
+        return None
+    where = f"{FILE}: reverse"
+    try:
+        back = Translator(*opened(Path(written.reverse)))
+    except InputError as error:
+        raise InputError(
+            where, f"{written.reverse!r} cannot be opened ({error.problem})", hint=error.hint
+        ) from None
+    if back.format.languages != written.languages[::-1]:
+        raise InputError(
+            where,
+            f"{written.reverse!r} translates {' to '.join(back.format.languages)}",
+            expected=f"a model for the way back: {' to '.join(written.languages[::-1])}",
+        )
+    return back
 
 
 def keep_model(
