@@ -72,6 +72,55 @@ def test_every_way_to_multiply_one_row_is_the_same_product(
         torch.testing.assert_close(found.double(), wanted, rtol=1e-5, atol=1e-4, msg=name)
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (33, 130), (65, 512), (600, 1_001)], ids=str)
+@pytest.mark.parametrize("rows", [2, 6, 7, 19])
+def test_every_way_to_multiply_several_rows_is_the_same_product(
+    compiled: CompiledKernels, shape: tuple[int, int], rows: int
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    weight, bias = torch.randn(shape, generator=generator), torch.randn(shape[0])
+    x = torch.randn(rows, shape[1], generator=generator)
+    wanted = functional.linear(x.double(), weight.double(), bias.double())
+    ways = compiled.many_rows(weight, bias)
+    assert set(ways) == {"packed", "panels"}
+    for name, way in ways.items():
+        torch.testing.assert_close(way(x).double(), wanted, rtol=1e-5, atol=1e-4, msg=name)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 3), (33, 130), (600, 1_001), (40, 9_000)], ids=str)
+@pytest.mark.parametrize("rows", [1, 6, 7])
+def test_weights_of_8_bits_are_multiplied_as_whole_numbers(
+    compiled: CompiledKernels, shape: tuple[int, int], rows: int
+) -> None:
+    inputs = shape[1]
+    generator = torch.Generator().manual_seed(1)
+    levels = min(32_767, 2**31 // (128 * inputs))
+    weight = torch.randint(-127, 128, shape, generator=generator).float()
+    x = torch.randint(-levels, levels + 1, (rows, inputs), generator=generator).float()
+    weight[:, 0], x[:, 0] = 127, levels  # the largest numbers: every scale is 1
+    exact = (x.long() @ weight.long().mT).float()
+    for way in compiled.eight_bits(weight, None).values():
+        torch.testing.assert_close(way(x), exact, rtol=1e-6, atol=0)
+    full = torch.full_like(weight, -127), torch.full_like(x, levels)  # the largest sum there is
+    (found, *_) = compiled.eight_bits(full[0], None).values()
+    exact = (full[1].long() @ full[0].long().mT).float()
+    torch.testing.assert_close(found(full[1]), exact, rtol=1e-6, atol=0)
+
+
+def test_a_row_that_is_not_finite_stays_so_in_8_bits_and_spoils_no_other(
+    compiled: CompiledKernels,
+) -> None:
+    weight = torch.randn(20, 30)
+    x = torch.randn(4, 30)
+    way = compiled.eight_bits(weight, None)["compiled"]
+    expected = way(x)
+    x[1, 3], x[2, 29], x[3] = torch.nan, -torch.inf, 0.0
+    found = way(x)
+    assert torch.equal(found[0], expected[0])
+    assert not found[1:3].isfinite().any()
+    assert torch.equal(found[3], torch.zeros(20))
+
+
 def test_activations_over_all_magnitudes(compiled: CompiledKernels) -> None:
     sizes = torch.logspace(-30, 4, 2_000)
     x = torch.cat([-sizes, torch.zeros(1), sizes])

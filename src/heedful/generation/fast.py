@@ -25,7 +25,13 @@ from torch.nn import functional
 
 from heedful.errors import InputError
 from heedful.files import sha256, user_cache, write_json
-from heedful.generation.kernels import TorchKernels, kernels_for
+from heedful.generation.kernels import (
+    CompiledLayer,
+    LayerShape,
+    NormWeights,
+    TorchKernels,
+    kernels_for,
+)
 from heedful.machine import BUSY, cpu_features, cpu_name, load
 from heedful.model import Cache, Decoder
 from heedful.model.decoder import (
@@ -46,6 +52,8 @@ Precision = Literal["float32", "bfloat16", "int8"]
 """How weights are kept: as they are, or rounded to 16 or 8 bits."""
 MEASURED_BYTES = 256 * 2**20
 """Weights over which the ways to multiply one row are timed: more than caches hold."""
+MEASURED_ROWS = 32
+"""Several rows are timed with at most so many."""
 ROUNDS = 3
 """How often each way is timed."""
 HOPELESS = 3.0
@@ -57,11 +65,13 @@ WAYS = {
     "one thread": "our compiled product by one thread",
 }
 """The ways to multiply one row, in words."""
-REMEMBERED = "one_row.json"
-"""What was fastest, by shape, in the user's cache: the next process need not measure."""
+_HAS_EIGHT_BITS = bool({"avx512_vnni", "avx_vnni"} & set(cpu_features()))
+"""Whether the processor has instructions for 8-bit products, which torch's library uses."""
+REMEMBERED = "products.json"
+"""What was fastest, by model, in the user's cache: the next process need not measure."""
 SMALL_BYTES = 2**20
 """Weights of a model in which every way takes next to nothing: all of them lie in a cache."""
-_HERE: dict[str, dict[str, str]] = {}
+_HERE: dict[str, str] = {}
 """What this process has chosen, by the same keys."""
 
 
@@ -92,7 +102,7 @@ class FastStep:
         # What follows a prompt depends on the stream of its last token, and on keys and values
         # of the others: the last layer computes everything else for the last token alone.
         self.blocks[-1].attention.last_query_only = True
-        self.norm = None if decoder.norm is None else _norm(decoder.norm, self.kernels)
+        self.norm = None if decoder.norm is None else self.kernels.norm(_norm_weights(decoder.norm))
         self.logits = products.product(decoder.head_weight, None)
         self.columns = torch.arange(self.config.context, device=self.embedding.device)
         # Looked up here rather than at every step: a step of a small model takes 0.2 ms.
@@ -177,9 +187,12 @@ class PackedAttention(AttentionEquations):
         weight: Tensor = attention.qkv.weight
         bias: Tensor | None = attention.qkv.bias
         self.query_norm = self.key_norm = None
+        self.norms: dict[str, NormWeights | None] = {"query_norm": None, "key_norm": None}
         if attention.query_norm is not None and attention.key_norm is not None:
-            self.query_norm = _norm(attention.query_norm, kernels, scale)
-            self.key_norm = _norm(attention.key_norm, kernels)
+            queries = _norm_weights(attention.query_norm, scale)
+            keys = _norm_weights(attention.key_norm)
+            self.norms = {"query_norm": queries, "key_norm": keys}
+            self.query_norm, self.key_norm = kernels.norm(queries), kernels.norm(keys)
         else:
             # Rotating commutes with scaling, so that 1/√d can be in the weights already.
             rows = torch.ones(len(weight), 1, dtype=weight.dtype, device=weight.device)
@@ -217,48 +230,87 @@ class PackedFeedForward(FeedForwardEquations):
 
 
 class PackedBlock(BlockEquations):
-    """One layer, with packed weights."""
+    """One layer, with packed weights; where that is compiled, a single call for one token a row."""
 
     attention: PackedAttention
+    feed_forward: PackedFeedForward
 
     def __init__(self, block: nn.Module, products: Products) -> None:
         assert isinstance(block, TransformerBlock)
-        kernels = products.kernels
-        self.attention_norm = _norm(block.attention_norm, kernels)
+        self.kernels = kernels = products.kernels
         self.attention = PackedAttention(block.attention, products)
-        self.feed_forward_norm = _norm(block.feed_forward_norm, kernels)
         up, down = block.feed_forward.up, block.feed_forward.down
+        self.activation_name = block.feed_forward.activation_name
         self.feed_forward = PackedFeedForward(
             products.product(up.weight, up.bias),
-            kernels.activation(block.feed_forward.activation_name),
+            kernels.activation(self.activation_name),
             products.product(down.weight, down.bias),
         )
+        self.norms = {
+            "attention_norm": _norm_weights(block.attention_norm),
+            "feed_forward_norm": _norm_weights(block.feed_forward_norm),
+        }
+        self.attention_norm = kernels.norm(self.norms["attention_norm"])
+        self.feed_forward_norm = kernels.norm(self.norms["feed_forward_norm"])
         self.dropout, self.pre_norm = None, block.pre_norm
+        self._in_one_call: dict[bool, CompiledLayer | None] = {}
 
-    __call__ = BlockEquations.forward
+    def __call__(
+        self,
+        stream: Tensor,
+        mask: AttentionMask,
+        rotation: Rotation | None = None,
+        cache: Cache | None = None,
+        recorder: TraceRecorder | None = None,
+    ) -> Tensor:
+        """Return the stream after this layer; with one token a row it may be changed in place."""
+        if stream.ndim == 2 and cache is not None:
+            many = len(stream) > 1
+            if many not in self._in_one_call:
+                self._in_one_call[many] = self._compiled(len(stream))
+            if (layer := self._in_one_call[many]) is not None:
+                return layer(stream, mask, rotation, cache, self.attention.layer)
+        return self.forward(stream, mask, rotation, cache, recorder)
+
+    def _compiled(self, rows: int) -> CompiledLayer | None:
+        """Return the layer in one call, if it is compiled for so many rows."""
+        attention, feed_forward = self.attention, self.feed_forward
+        parts = {"qkv": attention.qkv, "output": attention.output}
+        parts |= {"up": feed_forward.up, "down": feed_forward.down}
+        return self.kernels.layer(
+            LayerShape(
+                attention.heads,
+                attention.kv_heads,
+                attention.head_width,
+                self.activation_name,
+                self.pre_norm,
+            ),
+            self.norms | attention.norms,
+            {n: one.chosen(rows) if isinstance(one, Product) else one for n, one in parts.items()},
+        )
 
 
-def _norm(module: nn.Module, kernels: TorchKernels, scale: float = 1.0) -> Map:
-    """Return a norm with its gains multiplied by `scale`."""
-    weight = module.get_parameter("weight").detach() * scale
+def _norm_weights(module: nn.Module, scale: float = 1.0) -> NormWeights:
+    """Return what a norm multiplies with and adds, both multiplied by `scale`."""
+    gains = module.get_parameter("weight").detach() * scale
     eps = module.eps
     assert isinstance(eps, float)
     if not isinstance(module, nn.LayerNorm):
-        return lambda x: kernels.rms_norm(x, weight, eps)
-    bias = None if module.bias is None else module.bias.detach() * scale
-    return lambda x: kernels.layer_norm(x, weight, bias, eps)
+        return NormWeights(gains, None, eps)
+    bias = torch.zeros_like(gains) if module.bias is None else module.bias.detach() * scale
+    return NormWeights(gains, bias, eps)
 
 
 class Products:
-    """The products of one model, each in the way that was measured to be fastest here.
+    """The products of one model, in the way that was measured to be fastest here.
 
     One row reads every weight once and computes little: the speed is that of memory. Which way
     reads it fastest (torch's product, the same in blocks, or a compiled one) depends on the
     machine, on its threads, and on whether all weights of the model fit its caches. So the ways
     are timed over the products of the whole model, in their order, when the first row comes.
 
-    Many rows compute more than they read: there the weights are packed once into the order in
-    which oneDNN's kernels read them, where torch was built with it.
+    Several rows compute more than they read: there the weights are packed once, into the order in
+    which oneDNN's kernels read them or into our own panels. That too is timed at the first need.
     """
 
     def __init__(self, kernels: TorchKernels, precision: Precision = "float32") -> None:
@@ -275,13 +327,13 @@ class Products:
         bias = None if bias is None else bias.detach()
         if self.precision != "float32":
             _check_roundable(weight, self.precision)
-        if self.precision == "int8":
+        if self.precision == "int8" and (_HAS_EIGHT_BITS or not self.kernels.compiled):
             return _rounded(weight, bias)
         self.made.append(Product(self, weight, bias))
         return self.made[-1]
 
-    def choose(self) -> None:
-        """Let every product take the way that is fastest for one row.
+    def choose(self, rows: int) -> None:
+        """Let every product take the way that is fastest for one row, or for several.
 
         On a quiet machine that is measured once and remembered. Beside other programs it is
         measured again by each process, and not remembered beyond it: threads that must wait for
@@ -290,107 +342,108 @@ class Products:
         Ways differ in the last bits. Within a process one model keeps to one way; a model so small
         that no way is worth the time of finding it has the same one in every process.
         """
-        if all(len(product.ways) == 1 for product in self.made):
+        many = rows > 1
+        if sum(product.bytes for product in self.made) < SMALL_BYTES:
             for product in self.made:
-                (product.one_row,) = product.ways.values()
+                product.take(many, "panels" if many else "one thread")
             return
-        if sum(product.weight.nbytes for product in self.made) < SMALL_BYTES:
-            for product in self.made:
-                product.one_row = product.ways.get("one thread") or product.ways["plain"]
-            return
-        key, known, busy = self._key(), _remembered(), (load() or 0.0) > BUSY
-        chosen = _HERE.get(key) or ({} if busy else known.get(key, {}))
-        if set(chosen) != {product.shape for product in self.made}:
-            chosen = self._measured()
+        key, known, busy = self._key(many), _remembered(), (load() or 0.0) > BUSY
+        chosen = _HERE.get(key) or (None if busy else known.get(key))
+        if chosen is None:
+            seconds = self.seconds_of_ways(rows)
+            chosen = min(seconds, key=lambda way: seconds[way])
             if not busy:
                 _remember(known | {key: chosen})
         _HERE[key] = chosen
         for product in self.made:
-            product.one_row = product.ways.get(chosen[product.shape]) or product.ways["plain"]
+            product.take(many, chosen)
 
-    def _key(self) -> str:
+    def _key(self, many: bool) -> str:
         """Return a name for everything that decides what is fastest here."""
-        kept, threads = str(self.made[0].weight.dtype), torch.get_num_threads()
+        kept, threads = (self.precision, str(self.made[0].dtype)), torch.get_num_threads()
         shapes = [product.shape for product in self.made]
         kernels = type(self.kernels).__name__
-        return sha256(repr([torch.__version__, cpu_name(), kernels, kept, threads, shapes]))[:16]
+        facts = [torch.__version__, cpu_name(), kernels, kept, threads, shapes, many]
+        return sha256(repr(facts))[:16]
 
-    def _measured(self) -> dict[str, str]:
-        """Return the fastest way for each shape."""
-        fastest: dict[str, tuple[float, str]] = {}
-        for (shape, way), seconds in self.seconds_of_ways().items():
-            fastest[shape] = min(fastest.get(shape, (math.inf, "plain")), (seconds, way))
-        return {shape: way for shape, (_, way) in fastest.items()}
-
-    def seconds_of_ways(self) -> dict[tuple[str, str], float]:
-        """Time the ways to multiply one row: by shape and way, the median over a few passes.
+    def seconds_of_ways(self, rows: int = 1) -> dict[str, float]:
+        """Time the ways to multiply so many rows, over all products: the median of a few passes.
 
         A way that is hopeless in one pass is left out.
         """
-        sample = self._sample()
-        inputs = {p.weight.shape[1]: p.like(torch.ones(1, p.weight.shape[1])) for p in sample}
-        ways = list(dict.fromkeys(name for product in sample for name in product.ways))
-        taken: dict[tuple[str, str], list[float]] = {}
+        rows = min(rows, MEASURED_ROWS)
+        sample = self._sample(MEASURED_BYTES if rows == 1 else MEASURED_BYTES // 4)
+        inputs = {p.inputs: p.like(torch.ones(rows, p.inputs)) for p in sample}
+        ways_of = [product.ways(rows > 1) for product in sample]
+        taken: dict[str, list[float]] = {way: [] for found in ways_of for way in found}
         for _ in range(ROUNDS):
-            whole: dict[str, float] = {}
-            for way in ways:
-                spent: dict[str, float] = {}
-                for product in sample:
-                    work = product.ways.get(way) or product.ways["plain"]
-                    began = time.perf_counter()
-                    work(inputs[product.weight.shape[1]])
-                    now = time.perf_counter() - began
-                    spent[product.shape] = spent.get(product.shape, 0.0) + now
-                for shape, seconds in spent.items():
-                    taken.setdefault((shape, way), []).append(seconds)
-                whole[way] = sum(spent.values())
-            best = min(whole, key=lambda way: whole[way])
-            ways = [way for way in ways if way == best or whole[way] < HOPELESS * whole[best]]
-        return {
-            (shape, way): statistics.median(seconds)
-            for (shape, way), seconds in taken.items()
-            if way in ways
-        }
+            for way, seconds in taken.items():
+                began = time.perf_counter()
+                for product, found in zip(sample, ways_of, strict=True):
+                    (found.get(way) or next(iter(found.values())))(inputs[product.inputs])
+                seconds.append(time.perf_counter() - began)
+            least = min(seconds[-1] for seconds in taken.values())
+            taken = {w: spent for w, spent in taken.items() if spent[-1] < HOPELESS * least}
+        return {way: statistics.median(seconds) for way, seconds in taken.items()}
 
-    def _sample(self) -> list[Product]:
-        """Return products as far as they tell something: all shapes, and more than caches hold."""
+    def _sample(self, enough: int) -> list[Product]:
+        """Return products as far as they tell something: all shapes, and so many bytes."""
         sample: list[Product] = []
         total = 0
         for product in self.made:
             new = product.shape not in {one.shape for one in sample}
-            if total < MEASURED_BYTES or new:
+            if total < enough or new:
                 sample.append(product)
-                total += product.weight.nbytes
+                total += product.bytes
         return sample
 
 
 class Product:
-    """One linear map: for a single row in the fastest way, for several with packed weights."""
+    """One linear map, for a single row and for several in the way that is fastest for each."""
 
     def __init__(self, owner: Products, weight: Tensor, bias: Tensor | None) -> None:
-        self.owner, self.bias = owner, bias
-        self.weight = weight.bfloat16() if owner.precision == "bfloat16" else weight
-        self.shape = f"{weight.shape[0]} × {weight.shape[1]}" + (" + b" if bias is not None else "")
-        self.ways = owner.kernels.one_row(self.weight, bias)
-        self.one_row: Map | None = None
-        self.many_rows: Map | None = None
+        self.owner, self.bias, self.dtype = owner, bias, weight.dtype
+        outputs, self.inputs = weight.shape
+        self.shape = f"{outputs} × {self.inputs}" + (" + b" if bias is not None else "")
+        self._weight: Tensor | None = None
+        if owner.precision == "int8":
+            self._one_row = self._eight_bits = owner.kernels.eight_bits(weight, bias)
+            self.bytes = outputs * self.inputs
+        else:
+            self._weight = weight.bfloat16() if owner.precision == "bfloat16" else weight
+            self._one_row = owner.kernels.one_row(self._weight, bias)
+            self.bytes = self._weight.nbytes
+        self._chosen: dict[bool, Map] = {}
+
+    def ways(self, many: bool) -> dict[str, Map]:
+        """Return the ways to multiply one row or several; those for several copy the weights."""
+        if self._weight is None:
+            return self._eight_bits
+        if not many:
+            return self._one_row
+        return self.owner.kernels.many_rows(self._weight.to(self.dtype), self.bias)
+
+    def take(self, many: bool, way: str) -> None:
+        """Keep to one way from now on; where it does not exist, to the first."""
+        ways = self.ways(many)
+        self._chosen[many] = ways.get(way) or next(iter(ways.values()))
+
+    def chosen(self, rows: int) -> Map:
+        """Return what multiplies so many rows."""
+        many = rows > 1
+        if many not in self._chosen:
+            self.owner.choose(rows)
+        return self._chosen[many]
 
     def like(self, x: Tensor) -> Tensor:
         """Return x as this product takes it; weights in bfloat16 take float32."""
-        kept = torch.float32 if self.weight.dtype == torch.bfloat16 else self.weight.dtype
-        return x.to(device=self.weight.device, dtype=kept)
+        device = "cpu" if self._weight is None else self._weight.device
+        return x.to(device=device, dtype=self.dtype)
 
     def __call__(self, x: Tensor) -> Tensor:
         if x.ndim > 2:
             return self(x.flatten(0, -2)).view(*x.shape[:-1], -1)
-        if x.shape[0] == 1:
-            if self.one_row is None:
-                self.owner.choose()
-                assert self.one_row is not None
-            return self.one_row(x)
-        if self.many_rows is None:  # packing copies the weights: only when it is needed
-            self.many_rows = _packed(self.weight.to(x.dtype), self.bias)
-        return self.many_rows(x)
+        return self.chosen(len(x))(x)
 
 
 def product(weight: Tensor, bias: Tensor | None, precision: Precision = "float32") -> Map:
@@ -413,9 +466,7 @@ def examined(layers: int = 6, width: int = 512) -> str:
     products = Products(kernels_for(weights[0]))
     for weight in weights:
         products.product(weight, None)
-    taken: dict[str, float] = {}
-    for (_, way), seconds in products.seconds_of_ways().items():
-        taken[way] = taken.get(way, 0.0) + 1e3 * seconds
+    taken = {way: 1e3 * seconds for way, seconds in products.seconds_of_ways().items()}
     read = sum(weight.nbytes for weight in weights) / 1e6
     (best, least), *others = sorted(taken.items(), key=lambda pair: pair[1])
     beside = ", ".join(f"{WAYS[way]} {spent:.1f}" for way, spent in others)
@@ -425,7 +476,7 @@ def examined(layers: int = 6, width: int = 512) -> str:
     )
 
 
-def _remembered() -> dict[str, dict[str, str]]:
+def _remembered() -> dict[str, str]:
     try:
         found = json.loads((user_cache() / "kernels" / REMEMBERED).read_text("utf-8"))
     except (OSError, ValueError):
@@ -433,31 +484,11 @@ def _remembered() -> dict[str, dict[str, str]]:
     return found if isinstance(found, dict) else {}
 
 
-def _remember(known: dict[str, dict[str, str]]) -> None:
+def _remember(known: dict[str, str]) -> None:
     place = user_cache() / "kernels" / REMEMBERED
     with suppress(OSError):  # a home that cannot be written to costs a measurement each time
         place.parent.mkdir(parents=True, exist_ok=True)
         write_json(place, known)
-
-
-def _packed(weight: Tensor, bias: Tensor | None) -> Map:
-    if not _can_pack(weight):
-        return lambda x: functional.linear(x, weight, bias)
-    linear: Any = torch.ops.mkldnn._linear_pointwise.default
-    packed = torch.ops.mkldnn._reorder_linear_weight(weight, 32)
-    return lambda x: linear(x, packed, bias, "none", [], "")
-
-
-def _can_pack(weight: Tensor) -> bool:
-    # These operators are the ones that torch.compile emits for linear layers on CPUs; they
-    # are not in torch's public interface, so their absence must not hurt.
-    return (
-        weight.device.type == "cpu"
-        and weight.dtype == torch.float32
-        and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-        and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
-    )
 
 
 def _check_roundable(weight: Tensor, precision: Precision) -> None:
@@ -486,7 +517,7 @@ def _rounded(weight: Tensor, bias: Tensor | None) -> Map:
     linear: Any = torch.ops.quantized.linear_dynamic.default
     # Without instructions for 8-bit products two of them are added in 16 bits, which overflows
     # unless the inputs use half of their range.
-    halved = not {"avx512_vnni", "avx_vnni"} & set(cpu_features())
+    halved = not _HAS_EIGHT_BITS
     inputs = weight.shape[1]
     reach = torch.zeros(2 if inputs == 1 else 1, inputs)
     reach.view(-1)[:2] = torch.tensor([-1.0, 1.0])

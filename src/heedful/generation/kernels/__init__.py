@@ -1,8 +1,8 @@
-"""The small operations of a decoding step, compiled on this machine where there is a compiler.
+"""A decoding step, compiled on this machine where there is a compiler.
 
-Between two products, one token a row leaves so little to do that torch spends more on starting
-a dozen operations than on their arithmetic: a third of the time of a batch of 32. `kernels.cpp`
-has them in four functions. It is compiled for this processor when first needed, which takes
+One token a row leaves so little to do that starting a dozen operations a layer takes longer than
+some of their arithmetic: a third of the time of a small model. `kernels.cpp` has them one by one,
+and a whole layer in one call. It is compiled for this processor when first needed, which takes
 seconds, and kept in the user's cache. Without a compiler, with other dtypes, on other devices,
 or with `HEEDFUL_KERNELS=off`, the same equations run as torch operations.
 
@@ -18,8 +18,11 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -51,11 +54,41 @@ def kernels_for(weight: Tensor, *, compiled: bool = True) -> TorchKernels:
     return _loaded() or TorchKernels()
 
 
+@dataclass(frozen=True)
+class NormWeights:
+    """What a norm multiplies with and adds; without shifts it is RMSNorm."""
+
+    gains: Tensor
+    shifts: Tensor | None
+    eps: float
+
+
+@dataclass(frozen=True)
+class LayerShape:
+    """What a layer is, apart from its weights."""
+
+    heads: int
+    kv_heads: int
+    head_width: int
+    activation: str
+    pre_norm: bool
+
+
 class TorchKernels:
     """What happens between the products of a step, as torch operations of any dtype."""
 
     needs_mask = True
     """Whether `attend` reads the mask; else padding is read from the cache."""
+
+    compiled = False
+    """Whether these are compiled functions."""
+
+    def norm(self, weights: NormWeights) -> Map:
+        """Return a norm with these weights."""
+        gains, shifts, eps = weights.gains, weights.shifts, weights.eps
+        if shifts is None:
+            return lambda x: self.rms_norm(x, gains, eps)
+        return lambda x: self.layer_norm(x, gains, shifts, eps)
 
     def rms_norm(self, x: Tensor, weight: Tensor, eps: float) -> Tensor:
         """Return w x / √(mean x² + ε)."""
@@ -80,6 +113,23 @@ class TorchKernels:
         if len(weight) >= BLOCKS and weight.device.type == "cpu":
             ways["blocks"] = in_blocks(weight, bias)
         return ways
+
+    def many_rows(self, weight: Tensor, bias: Tensor | None) -> dict[str, Map]:
+        """Return the ways to compute x Wᵀ + b for several rows."""
+        return {"packed": packed(weight, bias)}
+
+    def eight_bits(self, weight: Tensor, bias: Tensor | None) -> dict[str, Map]:
+        """Return our own ways to multiply rows with weights of 8 bits; here there are none."""
+        return {}
+
+    def layer(
+        self,
+        shape: LayerShape,
+        norms: Mapping[str, NormWeights | None],
+        products: Mapping[str, Map],
+    ) -> CompiledLayer | None:
+        """Return a whole layer in one call; here there is none."""
+        return None
 
     def attend(
         self,
@@ -142,6 +192,27 @@ def in_blocks(weight: Tensor, bias: Tensor | None) -> Map:
     return apply
 
 
+def packed(weight: Tensor, bias: Tensor | None) -> Map:
+    """Return x Wᵀ + b with weights in the order of oneDNN's kernels, where torch has them."""
+    if not _can_pack(weight):
+        return lambda x: functional.linear(x, weight, bias)
+    linear: Any = torch.ops.mkldnn._linear_pointwise.default
+    packed = torch.ops.mkldnn._reorder_linear_weight(weight, 32)
+    return lambda x: linear(x, packed, bias, "none", [], "")
+
+
+def _can_pack(weight: Tensor) -> bool:
+    # These operators are the ones that torch.compile emits for linear layers on CPUs; they
+    # are not in torch's public interface, so their absence must not hurt.
+    return (
+        weight.device.type == "cpu"
+        and weight.dtype == torch.float32
+        and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+        and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
+    )
+
+
 def _read(
     queries: Float[Tensor, "rows kv_heads group width"],
     keys: Float[Tensor, "rows kv_heads columns width"],
@@ -161,37 +232,170 @@ def _read(
 
 
 _ADDRESS, _COUNT, _FLAG = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
+_ROTATION = [*[_ADDRESS] * 2, *[_COUNT] * 2, _FLAG]
+_CACHE = [*[_ADDRESS] * 2, *[_COUNT] * 2]
+_SEEN = [*[_ADDRESS] * 2, _COUNT]  # padding, bias
 _SIGNATURES = {
     "norm": [*[_ADDRESS] * 4, *[_COUNT] * 2, ctypes.c_float, *[_FLAG] * 2],
     "attend": [
         *[_ADDRESS, _COUNT] * 2,  # queries and keys, values
-        *[_ADDRESS] * 2,  # rotation
-        *[_COUNT] * 2,
-        _FLAG,
-        *[_ADDRESS] * 2,  # cache
-        *[_COUNT] * 2,
-        *[_ADDRESS] * 2,  # padding, bias
-        _COUNT,
+        *_ROTATION,
+        *_CACHE,
+        *_SEEN,
         _ADDRESS,  # output
         *[_COUNT] * 5,
         _FLAG,
     ],
-    "linear": [*[_ADDRESS] * 4, *[_COUNT] * 2, _FLAG],
-    "linear_bfloat16": [*[_ADDRESS] * 4, *[_COUNT] * 2, _FLAG],
+    "linear": [*[_ADDRESS] * 3, _COUNT, _FLAG],
+    "run_layer": [*[_ADDRESS] * 2, *_ROTATION, *_CACHE, *_SEEN, *[_COUNT] * 2, _FLAG],
     "swiglu": [*[_ADDRESS] * 2, *[_COUNT] * 2, _FLAG],
     "gelu_tanh": [_ADDRESS, _COUNT, _FLAG],
 }
+_FLOATS, _BFLOATS, _PANELS, _BYTES = range(4)
+"""How a compiled matrix is kept: `Kept` of kernels.cpp."""
+_COMPILED_ACTIVATIONS = ("gelu_tanh", "swiglu")
+"""In the order of `Activation` of kernels.cpp."""
+
+
+class _Matrix(ctypes.Structure):
+    """`Matrix` of kernels.cpp."""
+
+    _fields_: ClassVar = [
+        ("weights", _ADDRESS),
+        ("scales", _ADDRESS),
+        ("bias", _ADDRESS),
+        ("outputs", _COUNT),
+        ("inputs", _COUNT),
+        ("kept", _FLAG),
+        ("threads", _FLAG),
+    ]
+
+
+class _Norm(ctypes.Structure):
+    """`Norm` of kernels.cpp."""
+
+    _fields_: ClassVar = [("gains", _ADDRESS), ("shifts", _ADDRESS), ("eps", ctypes.c_float)]
+
+
+class _Layer(ctypes.Structure):
+    """`Layer` of kernels.cpp."""
+
+    _fields_: ClassVar = [
+        *[(name, _Norm) for name in ("attention_norm", "query_norm", "key_norm")],
+        ("feed_forward_norm", _Norm),
+        *[(name, _Matrix) for name in ("qkv", "output", "up", "down")],
+        *[(name, _COUNT) for name in ("heads", "kv_heads", "head_width")],
+        ("activation", _FLAG),
+        ("pre_norm", _FLAG),
+    ]
+
+
+class CompiledProduct:
+    """x ↦ x Wᵀ + b by our compiled function; `matrix` is what a compiled layer takes of it."""
+
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        weight: Tensor,
+        bias: Tensor | None,
+        kept: int,
+        *,
+        shape: tuple[int, int],
+        scales: Tensor | None = None,
+        threads: int = 0,
+    ) -> None:
+        self.outputs, inputs = shape
+        filled = torch.zeros(self.outputs + library.panel_width())
+        if bias is not None:
+            filled[: self.outputs] = bias
+        self.alive = (weight, scales, filled)
+        addresses = (weight.data_ptr(), _address(scales), filled.data_ptr())
+        self.matrix = _Matrix(*addresses, self.outputs, inputs, kept, threads)
+        self._function, self._place = library.linear, ctypes.addressof(self.matrix)
+
+    def __call__(self, x: Float[Tensor, "*rows inputs"]) -> Float[Tensor, "*rows outputs"]:
+        """Return the product for one row, or for as many as it was made for."""
+        x, out = x.contiguous(), torch.empty(*x.shape[:-1], self.outputs)
+        rows = x.numel() // x.shape[-1]
+        self._function(self._place, x.data_ptr(), out.data_ptr(), rows, torch.get_num_threads())
+        return out
+
+
+class CompiledLayer:
+    """A whole layer in one call, for one token a row."""
+
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        shape: LayerShape,
+        norms: Mapping[str, NormWeights | None],
+        products: Mapping[str, CompiledProduct],
+    ) -> None:
+        self.alive = (norms, products)
+        layer = _Layer(
+            **(vars(shape) | {"activation": _COMPILED_ACTIVATIONS.index(shape.activation)})
+        )
+        for name, norm in norms.items():
+            if norm is not None:
+                setattr(layer, name, _Norm(_address(norm.gains), _address(norm.shifts), norm.eps))
+        for name, product in products.items():
+            setattr(layer, name, product.matrix)
+        self._layer, self._function = layer, library.run_layer
+
+    def __call__(
+        self,
+        stream: Float[Tensor, "rows width"],
+        mask: AttentionMask,
+        rotation: Rotation | None,
+        cache: Cache,
+        number: int,
+    ) -> Float[Tensor, "rows width"]:
+        """Change the stream as layer `number` does, and return it."""
+        self._function(
+            ctypes.addressof(self._layer),
+            stream.data_ptr(),
+            *_angles(rotation),
+            *_stored(cache, number),
+            *_seen(cache, mask),
+            len(stream),
+            cache.length,
+            torch.get_num_threads(),
+        )
+        return stream
+
+
+def _angles(rotation: Rotation | None) -> tuple[int | None, int | None, int, int, bool]:
+    """Return cosines, sines, how many there are, how far the rows lie apart, and the layout."""
+    if rotation is None:
+        return None, None, 0, 0, False
+    cosines = rotation.cosines
+    pairs = cosines.shape[-1]
+    stride = 0 if len(cosines) == 1 else pairs  # one position for all rows, or one each
+    return cosines.data_ptr(), rotation.sines.data_ptr(), pairs, stride, rotation.table.interleaved
+
+
+def _stored(cache: Cache, layer: int) -> tuple[int, int, int, int]:
+    """Return keys and values of a layer, how far its rows lie apart, and the columns there are."""
+    keys, values = cache.keys[layer], cache.values[layer]
+    return keys.data_ptr(), values.data_ptr(), keys.stride(0), keys.stride(1) // keys.shape[-1]
+
+
+def _seen(cache: Cache, mask: AttentionMask) -> tuple[int | None, int | None, int]:
+    """Return the columns of padding, and what is added to the logits."""
+    bias = mask.bias
+    return _address(cache.padding), _address(bias), 0 if bias is None else bias.stride(1)
 
 
 class CompiledKernels(TorchKernels):
     """The same as compiled functions, for contiguous float32 tensors in this machine's memory."""
 
-    needs_mask = False
+    needs_mask, compiled = False, True
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, arguments in _SIGNATURES.items():
             function = getattr(library, name)
             function.argtypes, function.restype = arguments, None
+        library.panel_width.argtypes, library.panel_width.restype = [], _COUNT
         self._library = library
 
     def rms_norm(self, x: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -212,27 +416,56 @@ class CompiledKernels(TorchKernels):
     def one_row(self, weight: Tensor, bias: Tensor | None) -> dict[str, Map]:
         """Return the ways to compute x Wᵀ + b for a single row x."""
         narrow = weight.dtype == torch.bfloat16
-        ways = {} if narrow else super().one_row(weight, bias)
-        function = self._library.linear_bfloat16 if narrow else self._library.linear
+        kept = _BFLOATS if narrow else _FLOATS
+        make = partial(CompiledProduct, self._library, weight, bias, kept, shape=_shape(weight))
+        compiled = make()
+        ways: dict[str, Map] = {"plain": compiled} if narrow else super().one_row(weight, bias)
+        return ways | {"compiled": compiled, "one thread": make(threads=1)}
+
+    def many_rows(self, weight: Tensor, bias: Tensor | None) -> dict[str, Map]:
+        """Return the ways to compute x Wᵀ + b for several rows."""
+        panels, shape = self._panels(weight, 1), _shape(weight)
+        ours = CompiledProduct(self._library, panels, bias, _PANELS, shape=shape)
+        return super().many_rows(weight, bias) | {"panels": ours}
+
+    def _panels(self, weight: Tensor, together: int) -> Tensor:
+        """Return a matrix in the order of kernels.cpp, filled up with zeros."""
+        width = self._library.panel_width()
         outputs, inputs = weight.shape
-        first, shift = weight.data_ptr(), _address(bias)
+        filled = functional.pad(weight, (0, -inputs % together, 0, -outputs % width))
+        apart = filled.view(-1, width, filled.shape[1] // together, together)
+        return apart.transpose(1, 2).contiguous()
 
-        def multiply(x: Tensor, threads: int) -> Tensor:
-            x, out = x.contiguous(), torch.empty(1, outputs)
-            function(x.data_ptr(), first, shift, out.data_ptr(), outputs, inputs, threads)
-            return out
+    def eight_bits(self, weight: Tensor, bias: Tensor | None) -> dict[str, Map]:
+        """Return ways to multiply any rows with weights of 8 bits and a scale for each output.
 
-        def compiled(x: Tensor, kept: object = (weight, bias)) -> Tensor:
-            return multiply(x, torch.get_num_threads())
+        Inputs are rounded as well, each row by itself, to as many levels as sums of whole numbers
+        leave room for: 8,191 and more for up to 2,048 inputs.
+        """
+        scales = weight.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127
+        whole = (weight / scales[:, None]).round().to(torch.int8)
+        make = partial(
+            CompiledProduct,
+            self._library,
+            self._panels(whole, 2),
+            bias,
+            _BYTES,
+            shape=_shape(weight),
+            scales=functional.pad(scales, (0, self._library.panel_width())),
+        )
+        return {"compiled": make(), "one thread": make(threads=1)}
 
-        def alone(x: Tensor, kept: object = (weight, bias)) -> Tensor:
-            return multiply(x, 1)
-
-        return ways | {
-            "plain": ways.get("plain", compiled),
-            "compiled": compiled,
-            "one thread": alone,
-        }
+    def layer(
+        self,
+        shape: LayerShape,
+        norms: Mapping[str, NormWeights | None],
+        products: Mapping[str, Map],
+    ) -> CompiledLayer | None:
+        """Return a layer in one call, if all its products are compiled."""
+        compiled = {n: one for n, one in products.items() if isinstance(one, CompiledProduct)}
+        if len(compiled) < len(products) or shape.activation not in _COMPILED_ACTIVATIONS:
+            return None
+        return CompiledLayer(self._library, shape, norms, compiled)
 
     def attend(
         self,
@@ -249,32 +482,16 @@ class CompiledKernels(TorchKernels):
         padding is known from the cache.
         """
         rows, kv_heads, width = values.shape
-        heads, bias = matched.shape[1] - kv_heads, mask.bias
-        keys, stored = cache.keys[layer], cache.values[layer]
+        heads = matched.shape[1] - kv_heads
         out = torch.empty(rows, heads * width)
-        pairs = stride = 0
-        cosines = sines = None
-        if rotation is not None:
-            cosines, sines = rotation.cosines, rotation.sines
-            pairs = cosines.shape[-1]
-            stride = 0 if len(cosines) == 1 else pairs  # one position for all rows, or one each
         self._library.attend(
             matched.data_ptr(),
             matched.stride(0),
             values.data_ptr(),
             values.stride(0),
-            _address(cosines),
-            _address(sines),
-            pairs,
-            stride,
-            rotation is not None and rotation.table.interleaved,
-            keys.data_ptr(),
-            stored.data_ptr(),
-            keys.stride(0),
-            keys.stride(1) // width,  # columns that there is memory for
-            _address(cache.padding),
-            _address(bias),
-            0 if bias is None else bias.stride(1),
+            *_angles(rotation),
+            *_stored(cache, layer),
+            *_seen(cache, mask),
             out.data_ptr(),
             rows,
             heads,
@@ -362,6 +579,11 @@ def _compile(compiler: str, path: Path) -> None:
         command = [compiler, *FLAGS.split(), str(SOURCE), "-o", str(library)]
         subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
         library.replace(path)
+
+
+def _shape(weight: Tensor) -> tuple[int, int]:
+    outputs, inputs = weight.shape
+    return outputs, inputs
 
 
 def _address(tensor: Tensor | None) -> int | None:

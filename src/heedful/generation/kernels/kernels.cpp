@@ -1,18 +1,22 @@
-// What happens between the matrix products of a decoding step, in one pass each.
+// A decoding step: the parts of a layer, and a whole layer in one call.
 //
-// One token a row leaves little to compute between two products, and torch would spend it on
-// a dozen small operations that each walk over memory and wait for all cores. These functions
-// are the same equations with everything at hand: the rows of a batch are shared among
-// threads, and each number is read once. `__init__.py` compiles this file, and gives it tensors.
+// One token a row leaves little to compute, and torch would spend it on a dozen small operations
+// that each walk over memory and wait for all cores. These functions are the same equations with
+// everything at hand: the work is shared among threads, and each number is read once. `__init__.py` compiles this file, and gives it tensors.
 //
-// Every array is float, and its innermost axis is contiguous.
+// Every array is float unless it says otherwise, and its innermost axis is contiguous.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <utility>
 #include <vector>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 namespace {
 
@@ -144,15 +148,192 @@ inline float product(const float* v, const Kept* row, std::int64_t length) {
     return sum;
 }
 
-// out = W x + b for a single x. Every weight is read once and used once, so that memory decides the
-// speed: each thread reads one stretch of rows from its beginning to its end.
-template <typename Kept>
-inline void matrix_times_vector(const float* x, const Kept* weights, const float* bias, float* out,
-                                std::int64_t outputs, std::int64_t inputs, int threads) {
-#pragma omp parallel for schedule(static) num_threads(threads) if (outputs * inputs > WORTH_SHARING)
-    for (std::int64_t o = 0; o < outputs; ++o)
-        out[o] = product(x, weights + o * inputs, inputs) + (bias ? bias[o] : 0.0f);
+// Several rows use every weight several times. Weights lie in panels of PANEL outputs, input by
+// input, so that a panel is read in order, from memory once and from the cache for the other rows.
+// A tile is a panel times a few rows, with all its sums in registers.
+constexpr std::int64_t PANEL = 2 * LANES;
+constexpr int TILE_ROWS = 6;  // with two registers of outputs each: twelve sums, of sixteen registers
+
+// How a panel of floats is multiplied: one input at a time.
+struct Floats {
+    typedef float Number;
+    typedef float Input;
+    typedef Lanes Sum;
+    static constexpr std::int64_t numbers = 1;  // inputs at a time
+    static Lanes weights(const float* from) { return load(from); }
+    static Lanes add(Lanes sum, float x, Lanes w) { return sum + x * w; }
+};
+
+// How weights of 8 bits are multiplied with inputs of up to 16, as whole numbers and exactly: two
+// inputs at a time, whose products one instruction adds. The two weights of an output lie side by
+// side, as do the two inputs.
+struct Bytes {
+    typedef std::int8_t Number;
+    typedef struct { std::int16_t pair[2]; } Input;
+    typedef std::int32_t Sum __attribute__((vector_size(LANES * sizeof(std::int32_t))));
+    static constexpr std::int64_t numbers = 2;
+#if defined(__AVX512BW__)
+    typedef __m512i Weights;
+    static Weights weights(const std::int8_t* from) {
+        return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+    }
+    static Sum add(Sum sum, Input x, Weights w) {
+        std::int32_t both;
+        std::memcpy(&both, &x, sizeof both);
+        return sum + reinterpret_cast<Sum>(_mm512_madd_epi16(_mm512_set1_epi32(both), w));
+    }
+#elif defined(__AVX2__) && !defined(__AVX512F__)
+    typedef __m256i Weights;
+    static Weights weights(const std::int8_t* from) {
+        return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+    }
+    static Sum add(Sum sum, Input x, Weights w) {
+        std::int32_t both;
+        std::memcpy(&both, &x, sizeof both);
+        return sum + reinterpret_cast<Sum>(_mm256_madd_epi16(_mm256_set1_epi32(both), w));
+    }
+#else
+    typedef const std::int8_t* Weights;
+    static Weights weights(const std::int8_t* from) { return from; }
+    static Sum add(Sum sum, Input x, Weights w) {
+        for (std::size_t l = 0; l < LANES; ++l)
+            sum[l] += x.pair[0] * w[2 * l] + x.pair[1] * w[2 * l + 1];
+        return sum;
+    }
+#endif
+};
+
+// sums (rows, PANEL) = x (rows, steps) times a panel of so many steps. A compiler keeps the sums in
+// registers only if the loops over them are written out.
+template <typename Kind, int rows>
+inline void tile(const typename Kind::Input* x, const typename Kind::Number* panel,
+                 std::int64_t steps, typename Kind::Sum* sums) {
+    typename Kind::Sum left[rows] = {}, right[rows] = {};
+    for (std::int64_t i = 0; i < steps; ++i, panel += PANEL * Kind::numbers) {
+        const auto first = Kind::weights(panel);
+        const auto second = Kind::weights(panel + LANES * Kind::numbers);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) {
+            left[r] = Kind::add(left[r], x[r * steps + i], first);
+            right[r] = Kind::add(right[r], x[r * steps + i], second);
+        }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) sums[2 * r] = left[r], sums[2 * r + 1] = right[r];
 }
+
+// The same for `wanted` rows, at most TILE_ROWS.
+template <typename Kind, int rows = TILE_ROWS>
+inline void tile_of(int wanted, const typename Kind::Input* x, const typename Kind::Number* panel,
+                    std::int64_t steps, typename Kind::Sum* sums) {
+    if (wanted == rows) return tile<Kind, rows>(x, panel, steps, sums);
+    if constexpr (rows > 1) tile_of<Kind, rows - 1>(wanted, x, panel, steps, sums);
+}
+
+// One row of x as whole numbers; returns what one of them is worth. They use as many levels as
+// leave every sum below 2^31. A row that is not finite is worth something that is not either.
+inline float rounded(const float* x, std::int64_t inputs, std::int16_t* to) {
+    const float levels = static_cast<float>(std::min<std::int64_t>(
+        32767, (std::int64_t{1} << 31) / (128 * inputs)));
+    float largest = 0.0f, nothing = 0.0f;
+#pragma omp simd reduction(max : largest) reduction(+ : nothing)
+    for (std::int64_t i = 0; i < inputs; ++i) {
+        const float size = std::fabs(x[i]);
+        largest = size > largest ? size : largest;
+        nothing += 0.0f * x[i];
+    }
+    if (inputs % 2) to[inputs] = 0;
+    if (largest < 1e-30f || nothing != 0.0f) {
+        std::fill(to, to + inputs, 0);
+        return nothing;
+    }
+    const float scale = levels / largest;
+#pragma omp simd
+    for (std::int64_t i = 0; i < inputs; ++i)
+        to[i] = static_cast<std::int16_t>(static_cast<std::int32_t>(std::nearbyintf(x[i] * scale)));
+    return largest / levels;
+}
+
+enum Kept : int { FLOATS, BFLOATS, PANELS, BYTES };
+
+// A linear map as its weights are kept: (outputs, inputs) in float or bfloat16, or panels of float
+// or of 8 bits, these with a scale for each output. Scales and bias are filled up to whole panels.
+struct Matrix {
+    const void* weights;
+    const float* scales;  // of 8 bits
+    const float* bias;
+    std::int64_t outputs, inputs;
+    Kept kept;
+    int threads;  // at most; 0: as many as there are
+
+    // out (rows, outputs) = or += x (rows, inputs) W^T + b. What is not in panels takes one row.
+    void apply(const float* x, float* out, std::int64_t rows, bool add, int all_threads) const {
+        const int count = rows * outputs * inputs <= WORTH_SHARING ? 1
+                          : threads                                ? threads
+                                                                   : all_threads;
+        if (kept == FLOATS) {
+            one_row(x, static_cast<const float*>(weights), out, add, count);
+        } else if (kept == BFLOATS) {
+            one_row(x, static_cast<const std::uint16_t*>(weights), out, add, count);
+        } else if (kept == PANELS) {
+            in_panels<Floats>(x, inputs, rows, out, add, count,
+                              [](Lanes sum, std::int64_t, std::int64_t) { return sum; });
+        } else {
+            static thread_local std::vector<std::int16_t> whole;
+            static thread_local std::vector<float> worth;
+            const std::int64_t pairs = (inputs + 1) / 2;
+            whole.resize(2 * rows * pairs);
+            worth.resize(rows);
+            std::int16_t* numbers = whole.data();
+            float* values = worth.data();
+#pragma omp parallel for num_threads(count) if (count > 1 && rows * inputs > WORTH_SHARING)
+            for (std::int64_t r = 0; r < rows; ++r)
+                values[r] = rounded(x + r * inputs, inputs, numbers + 2 * r * pairs);
+            in_panels<Bytes>(reinterpret_cast<const Bytes::Input*>(numbers), pairs, rows, out, add,
+                             count, [=](Bytes::Sum sum, std::int64_t row, std::int64_t o) {
+                                 return __builtin_convertvector(sum, Lanes) * values[row] *
+                                        load(scales + o);
+                             });
+        }
+    }
+
+  private:
+    // Every weight is read once and used once, so that memory decides the speed: each thread reads
+    // one stretch of rows from its beginning to its end.
+    template <typename Number>
+    void one_row(const float* x, const Number* first, float* out, bool add, int count) const {
+#pragma omp parallel for schedule(static) num_threads(count) if (count > 1)
+        for (std::int64_t o = 0; o < outputs; ++o) {
+            const float found = product(x, first + o * inputs, inputs) + bias[o];
+            out[o] = add ? out[o] + found : found;
+        }
+    }
+
+    template <typename Kind, typename Value>
+    void in_panels(const typename Kind::Input* x, std::int64_t steps, std::int64_t rows, float* out,
+                   bool add, int count, const Value& value) const {
+        const auto* first = static_cast<const typename Kind::Number*>(weights);
+#pragma omp parallel for schedule(static) num_threads(count) if (count > 1)
+        for (std::int64_t start = 0; start < outputs; start += PANEL) {
+            const auto* panel = first + start * steps * Kind::numbers;
+            typename Kind::Sum sums[2 * TILE_ROWS];
+            for (std::int64_t r = 0; r < rows; r += TILE_ROWS) {
+                const int here = static_cast<int>(std::min<std::int64_t>(TILE_ROWS, rows - r));
+                tile_of<Kind>(here, x + r * steps, panel, steps, sums);
+                for (int k = 0; k < 2 * here; ++k) {
+                    const std::int64_t row = r + k / 2, o = start + k % 2 * std::int64_t{LANES};
+                    if (o >= outputs) continue;
+                    const std::size_t bytes =
+                        std::min<std::int64_t>(LANES, outputs - o) * sizeof(float);
+                    float* place = out + row * outputs + o;
+                    Lanes found = value(sums[k], row, o) + load(bias + o), before = {};
+                    if (add) std::memcpy(&before, place, bytes), found += before;
+                    std::memcpy(place, &found, bytes);
+                }
+            }
+        }
+    }
+};
 
 // out = sum of weights[j] rows[j], for as many columns as so many registers hold.
 template <std::int64_t registers>
@@ -318,16 +499,77 @@ void gelu_tanh(float* x, std::int64_t count, int threads) {
         x[i] *= logistic(1.5957691216f * (x[i] + 0.044715f * x[i] * x[i] * x[i]));
 }
 
-// out (outputs) = W (outputs, inputs) x (inputs) + b, which may be null.
-void linear(const float* x, const float* weights, const float* bias, float* out,
-            std::int64_t outputs, std::int64_t inputs, int threads) {
-    matrix_times_vector(x, weights, bias, out, outputs, inputs, threads);
+// out (rows, outputs) = x (rows, inputs) W^T + b.
+void linear(const Matrix* matrix, const float* x, float* out, std::int64_t rows, int threads) {
+    matrix->apply(x, out, rows, false, threads);
 }
 
-// The same with weights in bfloat16.
-void linear_bfloat16(const float* x, const std::uint16_t* weights, const float* bias, float* out,
-                     std::int64_t outputs, std::int64_t inputs, int threads) {
-    matrix_times_vector(x, weights, bias, out, outputs, inputs, threads);
+// Outputs of a panel: the order of weights in panels is (outputs / panel, steps, panel, numbers).
+std::int64_t panel_width() { return PANEL; }
+
+struct Norm {
+    const float *gains, *shifts;  // no gains: no norm; no shifts: RMSNorm
+    float eps;
+
+    void apply(const float* from, float* to, std::int64_t rows, std::int64_t width,
+               int threads) const {
+        norm(from, gains, shifts, to, rows, width, eps, shifts != nullptr, threads);
+    }
+};
+
+enum Activation : int { GELU_TANH, SWIGLU };
+
+// One layer of a decoder; what it does is written in `BlockEquations`.
+struct Layer {
+    Norm attention_norm, query_norm, key_norm, feed_forward_norm;
+    Matrix qkv, output, up, down;
+    std::int64_t heads, kv_heads, head_width;
+    Activation activation;
+    int pre_norm;
+};
+
+// Run a layer for one token a row, in place; the rest as in `attend`.
+void run_layer(const Layer* layer, float* stream, const float* cosines, const float* sines,
+               std::int64_t pairs, std::int64_t rotation_stride, int interleaved, float* keys,
+               float* values, std::int64_t row_stride, std::int64_t capacity,
+               const std::int64_t* skipped, const float* bias, std::int64_t bias_stride,
+               std::int64_t rows, std::int64_t column, int threads) {
+    const Layer& l = *layer;
+    const std::int64_t width = l.qkv.inputs, queries = l.heads * l.head_width;
+    const std::int64_t matched = queries + l.kv_heads * l.head_width;
+    const std::int64_t inner = l.up.outputs, neurons = l.down.inputs;
+    static thread_local std::vector<float> room;
+    room.resize(rows * (width + l.qkv.outputs + queries + inner + neurons));
+    float* normed = room.data();
+    float* vectors = normed + rows * width;
+    float* read = vectors + rows * l.qkv.outputs;
+    float* raised = read + rows * queries;
+    float* active = raised + rows * inner;
+
+    const float* x = stream;
+    if (l.pre_norm) l.attention_norm.apply(x, normed, rows, width, threads), x = normed;
+    l.qkv.apply(x, vectors, rows, false, threads);
+    if (l.query_norm.gains)
+        for (std::int64_t row = 0; row < rows; ++row) {
+            float* first = vectors + row * l.qkv.outputs;
+            l.query_norm.apply(first, first, l.heads, l.head_width, 1);
+            l.key_norm.apply(first + queries, first + queries, l.kv_heads, l.head_width, 1);
+        }
+    attend(vectors, l.qkv.outputs, vectors + matched, l.qkv.outputs, cosines, sines, pairs,
+           rotation_stride, interleaved, keys, values, row_stride, capacity, skipped, bias,
+           bias_stride, read, rows, l.heads, l.kv_heads, l.head_width, column, threads);
+    l.output.apply(read, stream, rows, true, threads);
+    if (!l.pre_norm) l.attention_norm.apply(stream, stream, rows, width, threads);
+
+    x = stream;
+    if (l.pre_norm) l.feed_forward_norm.apply(x, normed, rows, width, threads), x = normed;
+    l.up.apply(x, raised, rows, false, threads);
+    if (l.activation == SWIGLU)
+        swiglu(raised, active, rows, neurons, threads);
+    else
+        gelu_tanh(raised, rows * inner, threads), active = raised;
+    l.down.apply(active, stream, rows, true, threads);
+    if (!l.pre_norm) l.feed_forward_norm.apply(stream, stream, rows, width, threads);
 }
 
 }  // extern "C"
