@@ -26,7 +26,7 @@ import numpy as np
 import torch
 import training_peers
 import transformers
-from surroundings import surroundings
+from surroundings import store, surroundings
 
 from heedful.machine import peak_flops
 from heedful.model import DecoderConfig, flops_per_token, preset
@@ -214,9 +214,17 @@ def main() -> None:
         "rounds": given.rounds,
         "steps": rows,
     }
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    store(RESULTS, record, compared)
     print(json.dumps(record))
+
+
+def compared(record: dict[str, Any]) -> dict[str, float | None]:
+    """Return how many times as fast as the best peer ours is, by shape and precision."""
+    return {
+        f"{row['size']}, {row['family']}, dropout {row['dropout']:g}: {precision}": row[name]
+        for row in record["steps"]
+        for precision, name in (("float32", "ratio_to_best"), ("bfloat16", "ratio_bfloat16"))
+    }
 
 
 if __name__ == "__main__":

@@ -2,12 +2,15 @@
 
 The limits of the machine (products, memory) tell what could be reached at all, the load whether
 other programs ran: figures taken under a load above 0.5 are marked in the documentation.
+Where speed depends on the kind of processor, results of several kinds stand side by side.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -60,6 +63,44 @@ def surroundings(*packages: str) -> dict[str, Any]:
         "python": found.python,
         **{package: _version(package) for package in ("numpy", *packages)},
     }
+
+
+def store(
+    path: Path,
+    result: dict[str, Any],
+    compared: Callable[[dict[str, Any]], dict[str, float | None]],
+) -> None:
+    """Write a result; what a processor of another kind gave stays, and stands beside it.
+
+    `compared` returns the ratios of a result by name. The newest result of each kind is kept.
+    """
+    before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    earlier = [] if before is None else [before, *before.pop("elsewhere", [])]
+    others = [one for one in earlier if kind(one) != kind(result)]
+    for one in others:
+        one.pop("by processor", None)
+    columns = {kind(one): compared(one) for one in (result, *others)}
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    rows = [
+        {"what": name} | {of: column.get(name) for of, column in columns.items()} for name in names
+    ]
+    kept = {"by processor": rows} | result | {"elsewhere": others}
+    path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def kind(result: dict[str, Any]) -> str:
+    """Return what kind of processor a result comes from, in words."""
+    machine = result["machine"]
+    features = set(machine["cpu features"])
+    words = [
+        next((w for f, w in WIDEST.items() if f in features), "no AVX"),
+        *(word for feature, word in SHORT.items() if feature in features),
+    ]
+    return f"{', '.join(words)}, {machine['cores']} cores"
+
+
+WIDEST = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX"}
+SHORT = {"avx512_vnni": "8-bit products", "avx512_bf16": "bfloat16", "amx_bf16": "AMX"}
 
 
 def _version(package: str) -> str | None:

@@ -2,7 +2,8 @@
 
 A result is a JSON object in `benchmarks/results/`. `question` (or the file's name) becomes the
 heading; a list of objects becomes a table with a row for each; everything else, the machine
-included, becomes a table of names and figures.
+included, becomes a table of names and figures. What was measured elsewhere, on processors of
+other kinds, stands in the tables already.
 """
 
 from __future__ import annotations
@@ -52,9 +53,10 @@ def sections(result: dict[str, Any]) -> Iterator[str]:
     """Yield the tables of one result."""
     single = {}
     for name, value in result.items():
-        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        rows = isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
+        if rows and name != "elsewhere":
             yield table(value)
-        elif name != "question":
+        elif name not in ("question", "elsewhere"):
             single[name] = value
     if single:
         yield table(

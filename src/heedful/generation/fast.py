@@ -65,8 +65,6 @@ WAYS = {
     "one thread": "our compiled product by one thread",
 }
 """The ways to multiply one row, in words."""
-_HAS_EIGHT_BITS = bool({"avx512_vnni", "avx_vnni"} & set(cpu_features()))
-"""Whether the processor has instructions for 8-bit products, which torch's library uses."""
 REMEMBERED = "products.json"
 """What was fastest, by model, in the user's cache: the next process need not measure."""
 SMALL_BYTES = 2**20
@@ -327,7 +325,7 @@ class Products:
         bias = None if bias is None else bias.detach()
         if self.precision != "float32":
             _check_roundable(weight, self.precision)
-        if self.precision == "int8" and (_HAS_EIGHT_BITS or not self.kernels.compiled):
+        if self.precision == "int8" and not self.kernels.compiled:
             return _rounded(weight, bias)
         self.made.append(Product(self, weight, bias))
         return self.made[-1]
@@ -517,7 +515,7 @@ def _rounded(weight: Tensor, bias: Tensor | None) -> Map:
     linear: Any = torch.ops.quantized.linear_dynamic.default
     # Without instructions for 8-bit products two of them are added in 16 bits, which overflows
     # unless the inputs use half of their range.
-    halved = not _HAS_EIGHT_BITS
+    halved = not {"avx512_vnni", "avx_vnni"} & set(cpu_features())
     inputs = weight.shape[1]
     reach = torch.zeros(2 if inputs == 1 else 1, inputs)
     reach.view(-1)[:2] = torch.tensor([-1.0, 1.0])
