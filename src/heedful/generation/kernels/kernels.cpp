@@ -2,7 +2,8 @@
 //
 // One token a row leaves little to compute, and torch would spend it on a dozen small operations
 // that each walk over memory and wait for all cores. These functions are the same equations with
-// everything at hand: the work is shared among threads, and each number is read once. `__init__.py` compiles this file, and gives it tensors.
+// everything at hand: the work is shared among threads, and each number is read once. `__init__.py`
+// compiles this file, and gives it tensors.
 //
 // Every array is float unless it says otherwise, and its innermost axis is contiguous.
 
@@ -152,7 +153,7 @@ inline float product(const float* v, const Kept* row, std::int64_t length) {
 // input, so that a panel is read in order, from memory once and from the cache for the other rows.
 // A tile is a panel times a few rows, with all its sums in registers.
 constexpr std::int64_t PANEL = 2 * LANES;
-constexpr int TILE_ROWS = 6;  // with two registers of outputs each: twelve sums, of sixteen registers
+constexpr int TILE_ROWS = 6;  // two registers of outputs each: twelve sums, of sixteen registers
 
 // How a panel of floats is multiplied: one input at a time.
 struct Floats {
@@ -533,8 +534,10 @@ void run_layer(const Layer* layer, float* stream, const float* cosines, const fl
                std::int64_t pairs, std::int64_t rotation_stride, int interleaved, float* keys,
                float* values, std::int64_t row_stride, std::int64_t capacity,
                const std::int64_t* skipped, const float* bias, std::int64_t bias_stride,
-               std::int64_t rows, std::int64_t column, int threads) {
+               std::int64_t rows, std::int64_t column, int all_threads) {
     const Layer& l = *layer;
+    // Where products are fastest by one thread, other programs run: nothing may wait for a second.
+    const int threads = l.qkv.threads ? l.qkv.threads : all_threads;
     const std::int64_t width = l.qkv.inputs, queries = l.heads * l.head_width;
     const std::int64_t matched = queries + l.kv_heads * l.head_width;
     const std::int64_t inner = l.up.outputs, neurons = l.down.inputs;
