@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
+
+# The trees of all pages are kept to the end: to look through them for garbage again and again
+# finds next to nothing.
+gc.freeze()
+gc.set_threshold(200_000, 50, 1000)
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))

@@ -46,8 +46,30 @@ def outline(source: str) -> tuple[str, float, float, float, float]:
             FontProperties(), f"${spaced(source)}$", ismath=True
         )
     path = Path(np.asarray(vertices) * (SIZE / drawing.FONT_SCALE), codes)
-    box = path.get_extents()
-    return _svg_path(path), box.x0, box.width, box.y1, max(-box.y0, 0.0)
+    (left, low), (right, high) = extents(path)
+    return _svg_path(path), left, right - left, high, max(-low, 0.0)
+
+
+def extents(path: Path) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the lower left and the upper right corner of a path, to the last hump of a curve.
+
+    What `path.get_extents()` gives, for all curves at once: taken one after another they were half
+    of the time of a formula. B'(t) = 0 at t = (p₀ - p₁)/(p₀ - 2p₁ + p₂), in each coordinate.
+    """
+    codes, points = path.codes, path.vertices
+    if codes is None or (codes == Path.CURVE4).any():  # our fonts have quadratic curves only
+        box = path.get_extents()
+        return (box.x0, box.y0), (box.x1, box.y1)
+    curved = codes == Path.CURVE3
+    control = curved & (np.cumsum(curved) % 2 == 1)  # then comes the end of the curve
+    place = np.flatnonzero(control)
+    p0, p1, p2 = points[place - 1], points[place], points[place + 1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = (p0 - p1) / (p0 - 2 * p1 + p2)
+    t = np.where((t > 0) & (t < 1), t, 0.0)
+    humps = (1 - t) ** 2 * p0 + 2 * t * (1 - t) * p1 + t**2 * p2
+    seen = np.concatenate([points[~control & (codes != Path.CLOSEPOLY)], humps])
+    return tuple(seen.min(axis=0)), tuple(seen.max(axis=0))
 
 
 def svg(source: str, css_class: str = "formula") -> str:

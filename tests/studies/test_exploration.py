@@ -20,6 +20,12 @@ def record() -> Exploration:
     return explore()
 
 
+@pytest.fixture(scope="module")
+def html(record: Exploration) -> str:
+    """The section with all its figures, drawn once."""
+    return blocks_html([exploration_section(record, 1.0)])
+
+
 def test_errors_of_averaging_are_those_of_attention_itself(record: Exploration) -> None:
     keys = orthonormal(10)
     errors = record.averaging.errors[10]
@@ -55,18 +61,15 @@ def test_the_record_becomes_json(record: Exploration) -> None:
     assert record.to_dict()["sequence"]["feasible"] is True
 
 
-def test_the_section_tells_the_record_in_markup_of_its_own(record: Exploration) -> None:
-    html = blocks_html([exploration_section(record, 1.0)])
-
+def test_the_section_tells_the_record_in_markup_of_its_own(html: str) -> None:
     assert html.count("<svg") == html.count("</svg>") >= 8
     assert "<i>k</i><sub>a</sub>" in html
     assert "nan" not in html.lower().split()
 
 
 def test_a_distance_stands_with_its_norm_and_the_command_prints_it(
-    record: Exploration, capsys: pytest.CaptureFixture[str]
+    record: Exploration, html: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    html = blocks_html([exploration_section(record, 1.0)])
     command = f"heed design kqv --norm {record.addition_norm:g}"
     assert command in html
     assert f"norm {record.addition_norm:g}:" in html

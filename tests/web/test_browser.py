@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +24,8 @@ from playwright.sync_api import Browser, Page, expect
 from heedful.web import BuiltPage
 
 VIEWS = ("attention", "claims", "positions", "models")
+TOUR = ("[role=dialog]", ".toured", "header")
+"""What the tour adds to a view, or changes there."""
 
 
 def settled(page: Page) -> None:
@@ -96,7 +97,8 @@ def test_a_view_opens_without_trouble_and_axe_finds_nothing_serious(
         page.get_by_role("button", name="Tour", exact=True).click()
         expect(page.get_by_role("dialog")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-        assert accessibility_problems(page) == []
+        # Everything else was looked at already; all of it together, once in each colour.
+        assert accessibility_problems(page, of=() if view == "models" else TOUR) == []
         assert visit.troubles == []
 
 
@@ -275,24 +277,21 @@ def test_a_refuted_claim_is_drawn_and_repaired(browser: Browser, server: Running
         assert visit.troubles == []
 
 
-@pytest.mark.parametrize("kind", ["SVG", "PNG", "JSON", "CSV"])
-def test_a_figure_is_saved(browser: Browser, server: Running, tmp_path: Path, kind: str) -> None:
+def test_a_figure_is_saved(browser: Browser, server: Running, tmp_path: Path) -> None:
     with visiting(browser, f"{server.address}#/attention") as visit:
         page = visit.page
         settled(page)
-        file = save_figure(page, "Keys, values and the query", kind, tmp_path)
-        assert file.name == f"attention-plane.{kind.lower()}"
-        content: Any = file.read_bytes()
-        if kind == "SVG":
-            assert content.startswith(b"<svg")
-            assert b'class="' not in content
-            assert b"var(" not in content
-        elif kind == "PNG":
-            assert content.startswith(b"\x89PNG")
-        elif kind == "JSON":
-            assert len(json.loads(content)["weights"]) == 8
-        else:
-            assert content.decode().count("\r\n") == 9
+        saved = {}
+        for kind in ("SVG", "PNG", "JSON", "CSV"):
+            file = save_figure(page, "Keys, values and the query", kind, tmp_path)
+            assert file.name == f"attention-plane.{kind.lower()}"
+            saved[kind] = file.read_bytes()
+        assert saved["SVG"].startswith(b"<svg")
+        assert b'class="' not in saved["SVG"]
+        assert b"var(" not in saved["SVG"]
+        assert saved["PNG"].startswith(b"\x89PNG")
+        assert len(json.loads(saved["JSON"])["weights"]) == 8
+        assert saved["CSV"].decode().count("\r\n") == 9
         assert visit.troubles == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import http.server
 import json
@@ -16,6 +17,7 @@ import pytest
 from browsing import PHONE, Visit, accessibility_problems, visiting
 from playwright.sync_api import Browser, expect
 
+from heedful.claims import Sheet
 from heedful.claims.sheet import catalog
 from heedful.cli.main import main
 from heedful.errors import InputError
@@ -78,24 +80,42 @@ def hosted(folder: Path) -> Iterator[str]:
         server.server_close()
 
 
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
-    """Return a site with the shortest sheet of the catalog, below two folders of a host."""
+QUICKLY_JUDGED = {
+    "values.none", "average.two-keys", "002.2.1.a.scaled", "003.4.b", "003.4.a.note",
+    "004.e.i.really",
+}  # fmt: skip
+"""Claims of `ours`, the shortest sheet of the catalog: proved, and supported by trials."""
+
+
+@contextlib.contextmanager
+def site_with(sheet: Sheet, factory: pytest.TempPathFactory) -> Iterator[Hosted]:
+    """Write a site with one sheet, twice, below two folders of a host."""
     if not (built_folder() / "site" / "index.html").is_file():
         pytest.skip("the page was not built")
-    root = tmp_path_factory.mktemp("host")
+    root = factory.mktemp("host")
     folder = root / "course" / "attention"
     folder.parent.mkdir()
-    sheet = min(catalog(), key=lambda one: len(one.claims) or 1000)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(factory.mktemp("cache")))
         settings: Any = {"translator": SHIPPED["fr-en"], "beams": BEAMS}
         first = write_site(folder, sheets=[sheet], meter=lambda _: lambda *_: None, **settings)
         again = write_site(folder, sheets=[sheet], meter=lambda _: lambda *_: None, **settings)
     assert not first.kept_verdicts
     assert again.kept_verdicts
+    assert sum(again.claims.values()) == len(sheet.claims)
     with hosted(root) as address:
         yield Hosted(again, folder, f"{address}/course/attention/")
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
+    """Return a site with some claims of each kind of verdict that the sheet has."""
+    sheet = next(one for one in catalog() if one.name == "ours")
+    few = tuple(claim for claim in sheet.claims if claim.id in QUICKLY_JUDGED)
+    with site_with(dataclasses.replace(sheet, claims=few), tmp_path_factory) as site:
+        assert set(site.site.claims) == {"proved", "supported"}
+        assert len(few) == len(QUICKLY_JUDGED)
+        yield site
 
 
 @contextlib.contextmanager
@@ -275,6 +295,15 @@ def test_positions_are_those_of_python(browser: Browser, host: Hosted) -> None:
             assert theirs["mean_change"] == pytest.approx(ours["mean_change"], abs=1e-12)
 
 
+@pytest.mark.long
+def test_a_whole_sheet_comes_with_verdicts_and_explanations(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    sheet = next(one for one in catalog() if one.name == "ours")
+    with site_with(sheet, tmp_path_factory) as site:
+        test_claims_come_with_verdicts_and_explanations(browser, site)
+
+
 def test_claims_come_with_verdicts_and_explanations(browser: Browser, host: Hosted) -> None:
     with at_home(browser, host, "claims") as visit:
         page = visit.page
@@ -324,9 +353,18 @@ def test_from_a_disk_all_but_the_translator_works(browser: Browser, host: Hosted
         assert visit.troubles == []
 
 
+HEADINGS = {
+    "attention": "Attention",
+    "claims": "Claims",
+    "positions": "Positions",
+    "models": "Translator",
+}
+
+
 def test_a_phone_needs_no_sideways_scrolling(browser: Browser, host: Hosted) -> None:
-    for view in ("attention", "claims", "positions", "models"):
-        with at_home(browser, host, view, size=PHONE, colours="dark") as visit:
-            expect(visit.page.locator("h1")).to_be_visible()
-            wide = visit.page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= PHONE[0], view
+    with at_home(browser, host, "attention", size=PHONE, colours="dark") as visit:
+        page = visit.page
+        for view, heading in HEADINGS.items():
+            page.goto(f"{host.address}#/{view}")  # only the part after # is new: nothing is loaded
+            expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0], view

@@ -50,8 +50,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from jaxtyping import Float, Int
-from scipy.optimize import brentq, minimize
 from scipy.special import expit
 
 from heedful.arrays import EPSILON, between, index, indices, matrix
@@ -159,7 +159,7 @@ class LogSumExp:
             while (above := excess(low)) < 0 and step < MOST_DOUBLINGS:
                 high, low, step = low, low - step, step * 2
         if low < high and above != 0 and step < MOST_DOUBLINGS:
-            excess(float(brentq(excess, low, high, xtol=1e-6)))
+            excess(float(scipy.optimize.brentq(excess, low, high, xtol=1e-6)))
         return y
 
     def minimised(self, multiplier: float, start: Vector, ridge: float) -> Vector:
@@ -184,7 +184,7 @@ class LogSumExp:
         # With a ridge, errors of y enter norms and bounds squared. Without one, the gradient
         # itself is the residual of a combination.
         precise = 1e-9 if ridge else 1e-11
-        solved = minimize(
+        solved = scipy.optimize.minimize(
             value,
             start,
             jac=gradient,
@@ -298,7 +298,9 @@ def error_floor(
     low, high = 1e-300 if combination is not None else 0.0, highest * (1 - 1e-15)
     if excess(low) <= 0:
         return 0.0
-    return high if excess(high) >= 0 else float(brentq(excess, low, high, xtol=1e-300))
+    return (
+        high if excess(high) >= 0 else float(scipy.optimize.brentq(excess, low, high, xtol=1e-300))
+    )
 
 
 def smallest_scale(along: Logits, c: Logits, level: float, far: float) -> float:
@@ -312,7 +314,7 @@ def smallest_scale(along: Logits, c: Logits, level: float, far: float) -> float:
     if excess(far) >= 0:  # by rounding
         return far
     # LSE is convex in t and starts above the level: it crosses it once before `far`.
-    t = float(brentq(excess, 0.0, far, xtol=1e-300, rtol=1e-15, maxiter=500))
+    t = float(scipy.optimize.brentq(excess, 0.0, far, xtol=1e-300, rtol=1e-15, maxiter=500))
     # The root may lie a rounding above the level; step past it, ever less timidly.
     nudge = EPSILON
     while excess(t) > 0 and t < far:

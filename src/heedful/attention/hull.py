@@ -40,8 +40,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from jaxtyping import Bool, Float, Float32, Int
-from scipy.optimize import linprog, nnls
 
 from heedful.arrays import EPSILON, index, matrix, whole
 from heedful.errors import InputError
@@ -233,7 +233,7 @@ class _Search:
         rows = rows / max(float(np.abs(rows).max()), 1e-300)
         count, d = rows.shape
         # max t: −b_l·u ≥ t, |u_i| ≤ 1
-        widest = linprog(
+        widest = scipy.optimize.linprog(
             np.append(np.zeros(d), -1.0),
             A_ub=np.hstack([rows, np.ones((count, 1))]),
             b_ub=np.zeros(count),
@@ -244,7 +244,7 @@ class _Search:
             checked = self._checked(first.members, first.weights, direction=u, gaps=self.gaps(u))
             if checked.verdict == "outside":
                 return checked
-        hit = linprog(
+        hit = scipy.optimize.linprog(
             np.zeros(count),
             A_eq=np.vstack([rows.T, np.ones(count)]),
             b_eq=np.append(np.zeros(d), 1.0),
@@ -268,7 +268,7 @@ def _nearest_point(
     aim = np.zeros(len(system))
     aim[-1] = 1.0
     try:
-        solved, _ = nnls(system, aim, maxiter=10 * sum(system.shape))
+        solved, _ = scipy.optimize.nnls(system, aim, maxiter=10 * sum(system.shape))
     except RuntimeError:
         return None
     total = float(solved.sum())

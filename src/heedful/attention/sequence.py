@@ -33,9 +33,8 @@ from decimal import ROUND_DOWN, ROUND_UP, Context
 from typing import Any
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from jaxtyping import Float
-from scipy import sparse
-from scipy.optimize import brentq, linprog, minimize
 
 from heedful.arrays import between, index, matrix, number_of, one_of, vector, whole
 from heedful.attention.hull import rounding_of, separate
@@ -143,7 +142,7 @@ def smallest_scale(scores: Any, reads: tuple[tuple[int, ...], ...], tolerance: f
     if excess(0.0) <= 0:
         return 0.0
     enough = math.log(scores.shape[1] / tolerance)
-    beta = float(brentq(excess, 0.0, enough, xtol=1e-14, rtol=1e-14))
+    beta = float(scipy.optimize.brentq(excess, 0.0, enough, xtol=1e-14, rtol=1e-14))
     while excess(beta) > 0:  # the root may lie a rounding below the wanted mass
         beta *= 1 + 1e-14
     return beta
@@ -261,7 +260,7 @@ def _sparse_scores(problem: PlanProblem, reads: tuple[tuple[int, ...], ...]) -> 
     # decides between score matrices that are equally sparse.
     uses = np.zeros(width) if problem.uses is None else problem.uses
     price = 1.0 + 1e-3 * (np.add.outer(uses, uses)).ravel() / max(1.0, 2 * uses.max())
-    programme = linprog(
+    programme = scipy.optimize.linprog(
         np.concatenate([price, price]),
         A_ub=np.hstack([-rows, rows]) / unit,
         b_ub=-np.ones(len(rows)),
@@ -312,12 +311,12 @@ def _values(problem: PlanProblem, reads: tuple[tuple[int, ...], ...]) -> Any:
         return least
     outputs, width = least.shape
     unit = float(np.abs(A).max()) or 1.0
-    blocks = sparse.block_diag([sparse.coo_array(A / unit)] * outputs, format="csr")
+    blocks = scipy.sparse.block_diag([scipy.sparse.coo_array(A / unit)] * outputs, format="csr")
     # Staying on its own axis is a shade cheaper than moving a component to another one.
     price = (1.0 + 1e-3 * (1.0 - np.eye(outputs, width))).ravel()
-    programme = linprog(
+    programme = scipy.optimize.linprog(
         np.concatenate([price, price]),
-        A_eq=sparse.hstack([blocks, -blocks], format="csr"),
+        A_eq=scipy.sparse.hstack([blocks, -blocks], format="csr"),
         b_eq=(A @ least.T).T.ravel() / unit,
         method="highs",
     )
@@ -359,7 +358,9 @@ def search_mixtures(
     for start in range(starts):
         spread = 1.0 if start % 2 else 4.0
         begin = best if start == 0 else spread * rng.standard_normal(best.shape)
-        optimum = minimize(search.loss, begin, jac=True, method="L-BFGS-B", options=_STEPS)
+        optimum = scipy.optimize.minimize(
+            search.loss, begin, jac=True, method="L-BFGS-B", options=_STEPS
+        )
         if optimum.fun < best_loss:
             best, best_loss = optimum.x, float(optimum.fun)
         if best_loss <= (1e-3 * tolerance) ** 2:
@@ -398,7 +399,9 @@ class _Mixture:
             wanted = np.einsum("pi,ij,pj->", self.inputs, m.reshape(self.rank, -1), means)
             return float(total - wanted), (self.inputs.T @ (weights @ self.X - means)).ravel()
 
-        return minimize(potential, zero, jac=True, method="L-BFGS-B", options=_STEPS).x
+        return scipy.optimize.minimize(
+            potential, zero, jac=True, method="L-BFGS-B", options=_STEPS
+        ).x
 
     def scores(self, m: Any) -> Any:
         return self.inputs @ m.reshape(self.rank, self.rank) @ self.X.T

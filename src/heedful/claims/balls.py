@@ -187,7 +187,11 @@ def softmax(logits: Sequence[Ball]) -> list[Ball]:
         rest = iter(softmax(seen))
         return [Ball(arb(0)) if _hidden(logit) else next(rest) for logit in logits]
     kinds, counts, places = _distinct(logits)
-    weights = [_weight(own, kinds, counts) for own in kinds]
+    if all(kind.s is None for kind in kinds):
+        centers = [kind.c for kind in kinds]
+        weights = [_still_weight(own, centers, counts) for own in centers]
+    else:
+        weights = [_weight(own, kinds, counts) for own in kinds]
     return [weights[place] for place in places]
 
 
@@ -226,6 +230,21 @@ def _weight(own: Ball, kinds: Sequence[Ball], counts: Sequence[int]) -> Ball:
     top = (arb(1) / lowest).upper().min(arb(1))
     bottom = arb(0) if endless else (arb(1) / highest).lower()
     return Ball(bottom.union(top))
+
+
+def _still_weight(own: Any, centers: Sequence[Any], counts: Sequence[int]) -> Ball:
+    """Return what `_weight` does for logits that do not move with β, without making their gaps."""
+    lowest, highest = arb(0), arb(0)
+    for other, count in zip(centers, counts, strict=True):
+        gap = other - own
+        if other is own or gap.is_zero():
+            lowest, highest = lowest + count, highest + count
+            continue
+        low = gap.lower().exp()
+        high = low if gap.is_exact() else gap.upper().exp()
+        lowest, highest = lowest + count * low, highest + count * high
+    top = (arb(1) / lowest).upper().min(arb(1))
+    return Ball((arb(1) / highest).lower().union(top))
 
 
 def _exponential_ends(gap: Ball) -> tuple[Any, Any]:

@@ -270,6 +270,8 @@ def _size(x: Value) -> Any:
 
 def length(flat: Any) -> Any:
     """Return the length of every row, also where the squares are out of range."""
+    if flat.shape[1] == 1:  # most are the distance of two scalars
+        return np.abs(flat[:, 0] * 1.0)  # also of truth values
     largest = np.abs(flat).max(axis=1, initial=0.0)
     divisor = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
     return np.sqrt(((flat / divisor[:, None]) ** 2).sum(axis=1)) * divisor

@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from scipy.spatial import ConvexHull, QhullError
 
 from heedful.attention.design import Certificate, Design
 from heedful.attention.distribution import KeyCloud, NoiseStudy
@@ -441,11 +441,11 @@ def _draw_margins(axes: Axes, record: Copyable) -> None:
 def _draw_hull(axes: Axes, record: Copyable, keys: Any) -> None:
     # Equal keys cannot be copied and are corners all the same: the outline is that of all keys.
     try:
-        corners = ConvexHull(keys).vertices
+        corners = scipy.spatial.ConvexHull(keys).vertices
         outline = keys[np.append(corners, corners[0])]
         axes.plot(*outline.T, color=GREY, linewidth=1.2, zorder=1)
         axes.fill(*outline.T, color=GREY, alpha=0.1, linewidth=0, zorder=0)
-    except QhullError:
+    except scipy.spatial.QhullError:
         pass  # fewer than three corners: there is no area to draw
     open_keys = np.isin(np.arange(len(keys)), record.undecided)
     groups = (

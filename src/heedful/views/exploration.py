@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from matplotlib.figure import Figure
-from scipy.spatial import ConvexHull
 
 from heedful.studies.exploration import Averaging, Exploration, NoiseContrast
 from heedful.views.attention import cloud_figure, robust_heads_figure, sequence_figure
@@ -277,7 +277,7 @@ def hull_figure(record: Exploration) -> Figure:
         figure = new_figure(7.2, 3.7)
         axes = figure.add_subplot()
         points = record.plane
-        hull = ConvexHull(points)
+        hull = scipy.spatial.ConvexHull(points)
         loop = np.append(hull.vertices, hull.vertices[0])
         corners = {int(corner) for corner in hull.vertices}
         axes.fill(points[loop, 0], points[loop, 1], color=BLUE, alpha=0.08)

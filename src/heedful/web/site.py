@@ -252,14 +252,16 @@ def _write_translator(folder: Path, path: Path, beams: int) -> dict[str, Any]:
             return {"missing": f"This site was written without a translator ({problem.hint})."}
     from heedful.model import parameter_count
     from heedful.model.weights.onnx import write_onnx
-    from heedful.studies.translation import Translator
+    from heedful.studies.translation.translator import opened
 
-    opened = Translator.open(path, reverse=False)  # the browser searches in one direction
-    config, written, marks = opened.decoder.config, opened.format, opened.marks
+    # Not a Translator: nothing is translated here, and that would pack its weights for it, and
+    # compile our kernels first where nobody has translated before.
+    decoder, tokenizer, written = opened(path)
+    config, marks = decoder.config, written.marks(tokenizer)
     target = folder / "translator"
     target.mkdir()
-    write_onnx(opened.decoder, target / "model.onnx", cached=True)
-    compact = json.loads(opened.tokenizer.core.to_str())
+    write_onnx(decoder, target / "model.onnx", cached=True)
+    compact = json.loads(tokenizer.core.to_str())
     text = json.dumps(compact, ensure_ascii=False, separators=(",", ":"))
     write_new(target / "tokenizer.json", text.encode("utf-8"))
     fetched = ("translator/model.onnx", "translator/tokenizer.json", "ort/ort.wasm")

@@ -37,11 +37,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 import torch
 from jaxtyping import Bool, Float, Float64
-from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
-from scipy.stats import binom, rankdata
 
 from heedful.errors import InputError
 from heedful.stats import clopper_pearson_upper, percentile_interval, wilson
@@ -81,7 +80,7 @@ def auroc(positives: Scores, negatives: Float64[np.ndarray, " others"]) -> float
     """
     if not len(positives) or not len(negatives):
         raise InputError("scores", "of one kind are none", expected="at least one of each kind")
-    ranks = rankdata(np.concatenate([positives, negatives]))
+    ranks = scipy.stats.rankdata(np.concatenate([positives, negatives]))
     count = len(positives)
     above = ranks[:count].sum() - count * (count + 1) / 2
     return float(above / (count * len(negatives)))
@@ -131,7 +130,9 @@ class Combination:
             ridge[0] = 0.0
             return float(value + 0.5 * (ridge * weights).sum()), slope + ridge
 
-        optimum = minimize(loss, np.zeros(len(self.names) + 1), jac=True, method="L-BFGS-B")
+        optimum = scipy.optimize.minimize(
+            loss, np.zeros(len(self.names) + 1), jac=True, method="L-BFGS-B"
+        )
         self.weights: Float64[np.ndarray, " weights"] = optimum.x
 
     def scores(self, values: Mapping[str, Scores]) -> Scores:
@@ -176,7 +177,9 @@ def best_temperature(
     values = [surprise(float(point)) for point in grid]
     place = int(np.argmin(values))
     around = (float(grid[max(place - 1, 0)]), float(grid[min(place + 1, len(grid) - 1)]))
-    optimum = minimize_scalar(surprise, bounds=around, method="bounded", options={"xatol": 1e-3})
+    optimum = scipy.optimize.minimize_scalar(
+        surprise, bounds=around, method="bounded", options={"xatol": 1e-3}
+    )
     return float(np.exp(optimum.x))
 
 
@@ -337,7 +340,7 @@ def promise(
     level = 1 - confidence
     thresholds = _order(choosing, len(testing[1]), error)
     answered, wrong = _counted(testing, thresholds)
-    failed = np.flatnonzero(binom.cdf(wrong, answered, error) > level)
+    failed = np.flatnonzero(scipy.stats.binom.cdf(wrong, answered, error) > level)
     passed = int(failed[0]) if len(failed) else len(thresholds)
     shown = max(passed - 1, 0)
     return Promise(
@@ -360,7 +363,7 @@ def _order(choosing: Judged, testing: int, error: float) -> Scores:
     answered, wrong = _counted(choosing, thresholds)
     # One more wrong answer than was seen: the luckiest of many thresholds looks better than it is.
     evidence = np.asarray(
-        binom.cdf(np.round((wrong + 1) * scale), np.round(answered * scale), error)
+        scipy.stats.binom.cdf(np.round((wrong + 1) * scale), np.round(answered * scale), error)
     )
     return thresholds[int(np.flatnonzero(evidence == evidence.min())[-1]) :]
 
@@ -393,7 +396,7 @@ def _enough(counts: tuple[int, int], asked: int, error: float, level: float) -> 
     if observed >= error:
         return None
     count = math.ceil(math.log(level) / math.log1p(-error))  # with no wrong answer at all
-    while binom.cdf(math.ceil(observed * count), count, error) > level:
+    while scipy.stats.binom.cdf(math.ceil(observed * count), count, error) > level:
         count += max(1, count // 50)
         if count > MOST_QUESTIONS:
             return None

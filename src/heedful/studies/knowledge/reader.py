@@ -33,8 +33,8 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from jaxtyping import Float64, Int
-from scipy.optimize import minimize
 
 from heedful.errors import InputError
 from heedful.studies.knowledge.corpus import Asked
@@ -358,7 +358,7 @@ def _fitted(
         slope = chances / whole[document] - chances * right / good[document]
         return value, np.bincount(flat, slope[owners], minlength=size) + w
 
-    optimum = minimize(
+    optimum = scipy.optimize.minimize(
         loss, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": ROUNDS}
     )
     weights: Float64[np.ndarray, " weights"] = optimum.x

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression
+import scipy  # its parts are imported when they are first used
 
 from heedful.errors import InputError
 from heedful.records import Record
@@ -233,7 +233,7 @@ def measure_curve(
     order = np.argsort(log_probabilities, kind="stable")
     at, outcome = np.array(log_probabilities)[order], np.array(right, dtype=float)[order]
     groups = np.array_split(np.arange(len(order)), BINS)
-    shares = isotonic_regression(
+    shares = scipy.optimize.isotonic_regression(
         [outcome[group].mean() for group in groups], weights=[len(group) for group in groups]
     ).x
     return tuple(
