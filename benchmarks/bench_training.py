@@ -28,7 +28,7 @@ import training_peers
 import transformers
 from surroundings import store, surroundings
 
-from heedful.machine import peak_flops
+from heedful.machine import bfloat16_gain, peak_flops
 from heedful.model import DecoderConfig, flops_per_token, preset
 from heedful.model.config import Dropout
 from heedful.records import plain
@@ -51,6 +51,8 @@ PEERS = {
         training_peers.x_transformers,
     ],
 }
+HOPELESS = 0.3
+"""A precision whose products are so many times as fast is left out."""
 Precision = Literal["float32", "bfloat16"]
 Step = Callable[[], object]
 
@@ -149,7 +151,10 @@ def compare(size: str, family: str, dropout: float, given: argparse.Namespace) -
     found = list(contenders)
     contenders["one lane"] = ours(config, rows, width, 1)
     contenders[LANES] = ours(config, rows, width, CORES)
-    contenders[BFLOAT16] = ours(config, rows, width, CORES, "bfloat16")
+    if (gain := bfloat16_gain()) > HOPELESS:
+        contenders[BFLOAT16] = ours(config, rows, width, CORES, "bfloat16")
+    else:  # a step would take minutes
+        missing[BFLOAT16] = f"its products are {gain:.2g} times as fast as float32's here"
     seconds = race(contenders, given.rounds)
     counted = rows * width
     operations = flops_per_token(config, width, training=True) * counted
@@ -166,7 +171,7 @@ def compare(size: str, family: str, dropout: float, given: argparse.Namespace) -
         "missing": missing,
         "best_peer": best_peer,
         "ratio_to_best": plain(fastest_peer / best),
-        "ratio_bfloat16": plain(fastest_peer / seconds[BFLOAT16]),
+        "ratio_bfloat16": plain(fastest_peer / seconds.get(BFLOAT16, math.nan)),
         "utilisation": operations / best / peak,
         "peak_gflops": peak / 1e9,
     }
