@@ -13,7 +13,7 @@ from small_models import KINDS, random_decoder, random_rows
 from torch.nn import functional
 
 from heedful.errors import InputError
-from heedful.generation import FastStep
+from heedful.generation import FastStep, fast
 from heedful.generation.fast import WAYS as WAYS_OF_ONE_ROW
 from heedful.generation.fast import Products, product
 from heedful.generation.kernels import TorchKernels
@@ -202,6 +202,19 @@ def test_one_process_keeps_to_one_way_and_small_models_need_no_clock(
         first, again = (product(weight, None)(x) for _ in range(2))
         assert torch.equal(first, again)
         assert len(measured) == expected
+
+
+@pytest.mark.parametrize(("plain", "chosen"), [(0.9, "compiled"), (0.7, "plain")])
+def test_what_leaves_a_layer_whole_is_preferred(
+    plain: float, chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("heedful.generation.fast._HERE", {})
+    taken = {"plain": plain, "compiled": 1.0, "one thread": 1.1}
+    monkeypatch.setattr(Products, "seconds_of_ways", lambda self, rows: taken)
+    weight, x = torch.randn(1024, 512), torch.randn(1, 512)
+    torch.testing.assert_close(product(weight, None)(x), x @ weight.mT, rtol=1e-4, atol=1e-4)
+    assert list(fast._HERE.values()) == [chosen]
 
 
 def test_int8_needs_float32() -> None:

@@ -56,6 +56,10 @@ MEASURED_ROWS = 32
 """Several rows are timed with at most so many."""
 ROUNDS = 3
 """How often each way is timed."""
+IN_A_LAYER = ("compiled", "one thread", "panels")
+"""Ways that a compiled layer takes in one call, with all that lies between the products."""
+APART = 1.25
+"""Other ways must be faster by this: each of their products is a call of its own from Python."""
 HOPELESS = 3.0
 """A way that takes so many times as long as another is not timed again."""
 WAYS = {
@@ -349,7 +353,9 @@ class Products:
         chosen = _HERE.get(key) or (None if busy else known.get(key))
         if chosen is None:
             seconds = self.seconds_of_ways(rows)
-            chosen = min(seconds, key=lambda way: seconds[way])
+            chosen = min(
+                seconds, key=lambda way: seconds[way] * (1 if way in IN_A_LAYER else APART)
+            )
             if not busy:
                 _remember(known | {key: chosen})
         _HERE[key] = chosen
