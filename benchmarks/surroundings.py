@@ -79,7 +79,7 @@ def store(
     others = [one for one in earlier if kind(one) != kind(result)]
     for one in others:
         one.pop("by processor", None)
-    columns = {kind(one): compared(one) for one in (result, *others)}
+    columns = {_column(one): compared(one) for one in (result, *others)}
     names = dict.fromkeys(name for column in columns.values() for name in column)
     rows = [
         {"what": name} | {of: column.get(name) for of, column in columns.items()} for name in names
@@ -97,6 +97,12 @@ def kind(result: dict[str, Any]) -> str:
         *(word for feature, word in SHORT.items() if feature in features),
     ]
     return f"{', '.join(words)}, {machine['cores']} cores"
+
+
+def _column(result: Result) -> str:
+    """Return the kind of processor with the day: code may have changed since."""
+    machine = result["machine"]
+    return f"{kind(result)}, {machine['date'][:10]}" + (", under load" if machine["busy"] else "")
 
 
 WIDEST = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX"}

@@ -174,34 +174,40 @@ struct Bytes {
     typedef std::int32_t Sum __attribute__((vector_size(LANES * sizeof(std::int32_t))));
     static constexpr std::int64_t numbers = 2;
 #if defined(__AVX512BW__)
-    typedef __m512i Weights;
+    typedef __m512i Weights, Broadcast;
     static Weights weights(const std::int8_t* from) {
         return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
     }
-    static Sum add(Sum sum, Input x, Weights w) {
-        std::int32_t both;
-        std::memcpy(&both, &x, sizeof both);
-        return sum + reinterpret_cast<Sum>(_mm512_madd_epi16(_mm512_set1_epi32(both), w));
-    }
+    static Weights pairs(Weights a, Weights b) { return _mm512_madd_epi16(a, b); }
 #elif defined(__AVX2__) && !defined(__AVX512F__)
-    typedef __m256i Weights;
+    typedef __m256i Weights, Broadcast;
     static Weights weights(const std::int8_t* from) {
         return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
     }
-    static Sum add(Sum sum, Input x, Weights w) {
-        std::int32_t both;
-        std::memcpy(&both, &x, sizeof both);
-        return sum + reinterpret_cast<Sum>(_mm256_madd_epi16(_mm256_set1_epi32(both), w));
-    }
+    static Weights pairs(Weights a, Weights b) { return _mm256_madd_epi16(a, b); }
 #else
-    typedef const std::int8_t* Weights;
-    static Weights weights(const std::int8_t* from) { return from; }
-    static Sum add(Sum sum, Input x, Weights w) {
+    typedef Sum Broadcast;
+    struct Weights { std::int16_t numbers[2 * LANES]; };
+    static Weights weights(const std::int8_t* from) {
+        Weights w;
+        std::copy(from, from + 2 * LANES, w.numbers);
+        return w;
+    }
+    static Sum pairs(Sum both, Weights w) {
+        std::int16_t x[2 * LANES];
+        std::memcpy(x, &both, sizeof both);
+        Sum sum;
         for (std::size_t l = 0; l < LANES; ++l)
-            sum[l] += x.pair[0] * w[2 * l] + x.pair[1] * w[2 * l + 1];
+            sum[l] = x[2 * l] * w.numbers[2 * l] + x[2 * l + 1] * w.numbers[2 * l + 1];
         return sum;
     }
 #endif
+    static Sum add(Sum sum, Input x, const Weights& w) {
+        std::int32_t both;  // the two inputs, for every output
+        std::memcpy(&both, &x, sizeof both);
+        const Sum all = both + Sum{};
+        return sum + (Sum)pairs((Broadcast)all, w);
+    }
 };
 
 // sums (rows, PANEL) = x (rows, steps) times a panel of so many steps. A compiler keeps the sums in
