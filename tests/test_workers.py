@@ -145,6 +145,25 @@ def test_the_most_urgent_task_comes_first_and_then_the_oldest() -> None:
     assert order == ["sleep 0.5", "first", "second", "late"]
 
 
+def test_tasks_that_wait_for_another_come_after_it(tmp_path: Path) -> None:
+    diary = tmp_path / "diary"
+    steps: list[tuple[int, int]] = []
+    after = {"a": ["b", "d"], "b": ["c"]}
+    with Pool(WORK, (str(diary),), workers=1) as pool:
+        outcomes = pool.map(
+            ["late", "a"],
+            progress=lambda *step: steps.append(step),
+            urgency=lambda task: int(task == "late"),
+            then=lambda task, outcome: after.get(task, []) if outcome.kind == "value" else [],
+        )
+    # The first ones in their order, and behind them the others as they were handed in.
+    assert [outcome.value for outcome in outcomes] == ["late", "a", "b", "d", "c"]
+    done = [line.split()[1] for line in diary.read_text("utf-8").splitlines()]
+    assert done[0] == "a"
+    assert done.index("b") < done.index("c")
+    assert (steps[0], steps[-1], len(steps)) == ((1, 4), (5, 5), 5)
+
+
 def test_a_cancelled_task_is_ended_or_forgotten_and_others_go_on(tmp_path: Path) -> None:
     diary, done = tmp_path / "diary", threading.Event()
     heard: list[TaskOutcome] = []

@@ -231,7 +231,7 @@ def bfloat16_gain() -> float:
     """
     import torch
 
-    with _threads(1):
+    with torch_threads(1):
         wide, narrow = (
             _best_seconds(_product(kind, PROBE_SIZE), PROBE_SECONDS)
             for kind in (torch.float32, torch.bfloat16)
@@ -250,7 +250,7 @@ def peak_flops(precision: str, threads: int, device: str = "cpu") -> float:
     import torch
 
     kind = torch.float32 if precision == "float32" else torch.bfloat16
-    with _threads(threads):
+    with torch_threads(threads):
         seconds = _best_seconds(_product(kind, PEAK_SIZE, device), 0.5, PEAK_TIMED)
     return 2.0 * PEAK_SIZE**3 / seconds
 
@@ -260,7 +260,7 @@ def _read_bytes(threads: int) -> float:
     import torch
 
     numbers = torch.ones(READ_BYTES // 4)
-    with _threads(threads):
+    with torch_threads(threads):
         return READ_BYTES / _best_seconds(lambda: float(numbers.sum()), 1.0, READ_TIMED)
 
 
@@ -289,7 +289,8 @@ def _best_seconds(work: Callable[[], float], most: float, times: int = 1_000) ->
 
 
 @contextmanager
-def _threads(count: int) -> Iterator[None]:
+def torch_threads(count: int) -> Iterator[None]:
+    """Let torch use so many threads in the block."""
     import torch
 
     before = torch.get_num_threads()

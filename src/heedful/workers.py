@@ -29,7 +29,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -178,23 +178,36 @@ class Pool:
         progress: Callable[[int, int], None] | None = None,
         report: Callable[[Any], None] | None = None,
         stop: Callable[[], bool] = lambda: False,
+        urgency: Callable[[Any], int] = lambda _task: 0,
+        then: Callable[[Any, TaskOutcome], Iterable[Any]] = lambda _task, _outcome: (),
     ) -> list[TaskOutcome]:
         """Return the outcome of each task, in their order; the callbacks run in this thread.
 
-        When `stop()` is true, or an exception such as an interrupt is raised, every child is
-        ended before `map` returns or raises.
+        `then` gets every task with its outcome as it comes, and returns the tasks that had to wait
+        for it: they are worked on too, and their outcomes stand behind the others. When `stop()` is
+        true, or an exception such as an interrupt is raised, every child is ended before `map`
+        returns or raises.
         """
         messages: queue.Queue[tuple[int | None, Any]] = queue.Queue()
-        outcomes = [TaskOutcome("stopped")] * len(tasks)
+        known: list[Any] = []
+        outcomes: list[TaskOutcome] = []
         done = 0
+
+        def hand_in(task: Any) -> None:
+            place = len(known)
+            known.append(task)
+            outcomes.append(TaskOutcome("stopped"))
+            self.submit(
+                task,
+                lambda outcome: messages.put((place, outcome)),
+                urgency=urgency(task),
+                report=lambda content: messages.put((None, content)),
+            )
+
         try:
-            for place, task in enumerate(tasks):
-
-                def reply(outcome: TaskOutcome, place: int = place) -> None:
-                    messages.put((place, outcome))
-
-                self.submit(task, reply, report=lambda content: messages.put((None, content)))
-            while done < len(tasks):
+            for task in tasks:
+                hand_in(task)
+            while done < len(known):
                 if stop():
                     self.close()
                     break
@@ -210,8 +223,10 @@ class Pool:
                     raise content.value
                 outcomes[reply_to] = content
                 done += 1
+                for task in then(known[reply_to], content):
+                    hand_in(task)
                 if progress is not None:
-                    progress(done, len(tasks))
+                    progress(done, len(known))
         except BaseException:
             self.close()
             raise

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +43,7 @@ from heedful.attention import (
 from heedful.progress import Step
 from heedful.records import Record
 from heedful.studies.conclusions import Conclusion, Study, calculated
+from heedful.workers import Pool, StartError
 
 EXPERIMENTS = 10
 """Steps that progress is told in."""
@@ -56,6 +59,13 @@ LARGE_NORM = 10.0
 sheet. Distances grow with it, so it stands beside them."""
 HIDDEN_KEY = ((0.0, 0.0), (1.0, 0.2), (-0.2, 1.0), (-1.0, -0.4), (0.3, -1.0), (0.4, 0.3))
 """Six keys in the plane; the first and the last lie inside the hull of the others."""
+
+
+NOISY_KEY, EVERYWHERE = 0, (2, 1)
+"""Where the best heads are searched for: one key noisy, or every key and so many heads. What takes
+longest comes first."""
+CHILD = "heedful.studies.exploration:child_search"
+"""What a child process of the pool runs."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -198,17 +208,7 @@ def explore(progress: Step | None = None) -> Exploration:
     step()
     noise = _noise()
     step()
-    keys = GaussianKeys.of(orthonormal(N, D), noisy={0: VARIANCE})
-    heads = design_heads(keys, of=[0, 1], heads=2, norm=BETA, starts=4)
-    step()
-    heads = error_curves(heads, keys, norms=(2.0, 5.0, 10.0, 20.0, 50.0), head_counts=(1, 2, 4, 8))
-    step()
-    noisy = GaussianKeys.of(orthonormal(N, D), noisy=dict.fromkeys(range(N), VARIANCE))
-    everywhere = {
-        count: design_heads(noisy, of=[0, 1], heads=count, norm=BETA, starts=2).error
-        for count in (1, 2)
-    }
-    step()
+    searched = _searches(step)
     four = four_vector_problem()
     sequence = design_kqv(four.x, four.wanted, tolerance=TOLERANCE, basis=four.basis)
     without = design_kqv(four.x, four.wanted, form="identity", basis=four.basis)
@@ -236,8 +236,8 @@ def explore(progress: Step | None = None) -> Exploration:
         plane=plane,
         crowd=crowd,
         noise=noise,
-        heads=heads,
-        everywhere=everywhere,
+        heads=searched[NOISY_KEY],
+        everywhere={count: searched[count].error for count in sorted(EVERYWHERE)},
         sequence=sequence,
         without_matrices=without,
         additions=tuple(additions),
@@ -245,6 +245,40 @@ def explore(progress: Step | None = None) -> Exploration:
         order=order,
         features=features,
     )
+
+
+def _searches(step: Callable[[], None]) -> dict[int, HeadsDesign]:
+    """Return the best heads found in each setting, searched for in child processes.
+
+    These have one thread. The optimiser gives BLAS vectors of a hundred numbers, and threads that
+    share such a vector wait for one another longer than they work.
+    """
+    settings, outcomes = (NOISY_KEY, *EVERYWHERE), []
+    with suppress(StartError), Pool(CHILD) as pool:
+        outcomes = pool.map(settings, progress=lambda _done, _total: step())
+    found = {
+        setting: outcome.value
+        for setting, outcome in zip(settings, outcomes, strict=False)
+        if outcome.kind == "value"
+    }
+    # What no child has found is searched for here, where an error reaches the user.
+    return {setting: found.get(setting) or best_heads(setting) for setting in settings}
+
+
+def child_search() -> Callable[[int], HeadsDesign]:
+    """Return what a child process does with a setting."""
+    return best_heads
+
+
+def best_heads(setting: int) -> HeadsDesign:
+    """Return the best heads found: two for one noisy key, with curves, or so many for ten."""
+    means = orthonormal(N, D)
+    if setting != NOISY_KEY:
+        keys = GaussianKeys.of(means, noisy=dict.fromkeys(range(N), VARIANCE))
+        return design_heads(keys, of=[0, 1], heads=setting, norm=BETA, starts=2)
+    keys = GaussianKeys.of(means, noisy={0: VARIANCE})
+    heads = design_heads(keys, of=[0, 1], heads=2, norm=BETA, starts=4)
+    return error_curves(heads, keys, norms=(2.0, 5.0, 10.0, 20.0, 50.0), head_counts=(1, 2, 4, 8))
 
 
 def _averaging() -> Averaging:

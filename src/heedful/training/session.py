@@ -10,7 +10,8 @@ machine or on many.
 Muon's step is the momentum of a matrix with all singular values brought near one, by a few
 products (Newton-Schulz). torch's Muon rounds these products to bfloat16, whatever the training
 does: on a processor without such instructions that took nine tenths of a step. Here they have the
-precision of the training; in bfloat16 the two agree to the bit (a test).
+precision of the training; in bfloat16 the two agree to the bit (a test). In float32 a long matrix
+goes through its rounds as the square of its shorter side, which is cheaper.
 
 The share of the highest learning rate in step s, with w warm-up steps of S in all, s counted from
 0, and a floor f, is a function of the step alone:
@@ -420,6 +421,8 @@ class Muon(torch.optim.Optimizer):
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 """Coefficients of x, x³ and x⁵: steep at 0, and between 0.7 and 1.2 soon after (Muon's own)."""
 ROUNDS = 5
+WORTH_SQUARING = 1.5
+"""How many times as long as high a matrix must be for its square to be the cheaper one."""
 
 
 def orthogonalised(matrix: Tensor) -> Tensor:
@@ -429,15 +432,42 @@ def orthogonalised(matrix: Tensor) -> Tensor:
     >>> [0.6 < value < 1.3 for value in values.tolist()]
     [True, True]
     """
-    x, cubic, quintic = NEWTON_SCHULZ
     wide = matrix.mT if matrix.shape[0] > matrix.shape[1] else matrix
     wide = wide / wide.norm().clamp(min=1e-7)  # no singular value is above 1 now
+    rows, columns = wide.shape
+    # bfloat16 keeps 8 bits, too few for squares of squares: rounded products keep to the rounds.
+    by_squares = matrix.dtype.itemsize >= 4 and columns >= WORTH_SQUARING * rows
+    wide = (_by_squares if by_squares else _by_rounds)(wide)
+    return wide.mT if matrix.shape[0] > matrix.shape[1] else wide
+
+
+def _by_rounds(wide: Tensor) -> Tensor:
+    """Return X after five rounds of X ← (a I + b G + c G²) X with G = X Xᵀ."""
+    x, cubic, quintic = NEWTON_SCHULZ
     for _ in range(ROUNDS):
         gram = wide @ wide.mT
         wide = torch.addmm(
             wide, torch.addmm(gram, gram, gram, beta=cubic, alpha=quintic), wide, beta=x
         )
-    return wide.mT if matrix.shape[0] > matrix.shape[1] else wide
+    return wide
+
+
+def _by_squares(wide: Tensor) -> Tensor:
+    """Return the same from the square matrix G alone: a third fewer operations for long matrices.
+
+    F = a I + b G + c G² commutes with G, so that the next G is F G F; and the product of all F is
+    applied to X once, at the end.
+    """
+    x, cubic, quintic = NEWTON_SCHULZ
+    gram, factors = wide @ wide.mT, None
+    for round_ in range(ROUNDS):
+        factor = torch.addmm(gram, gram, gram, beta=cubic, alpha=quintic)
+        factor.diagonal().add_(x)
+        factors = factor if factors is None else factor @ factors
+        if round_ < ROUNDS - 1:
+            gram = factor @ gram @ factor
+    assert factors is not None
+    return factors @ wide
 
 
 def rate_share(schedule: Schedule, step: int, steps: int) -> float:

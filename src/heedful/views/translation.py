@@ -450,8 +450,8 @@ def _by_work(record: TranslationStudy) -> Group:
         figure_block(
             work_figure(record),
             "translation quality against work",
-            "BLEU on development sentences against work; evaluations are not counted. The "
-            f"trainings took {minutes:.1f} minutes on {record.machine}.",
+            "BLEU on development sentences against work; evaluations are not counted. Added "
+            f"up, the trainings took {minutes:.1f} minutes on {record.machine}.",
         ),
         tests,
     )

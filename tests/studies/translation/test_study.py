@@ -7,11 +7,11 @@ import random
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import safetensors.torch
 import torch
+from small_arms import LEARNING, TINY, without_times
 
 from heedful.cli.main import main
 from heedful.data.synthetic.phrasebook import phrasebook
@@ -35,20 +35,6 @@ from heedful.studies.translation.translator import Translator
 from heedful.tokenization import train_bpe
 from heedful.views.report import part_of
 from heedful.views.translation import study_blocks, translation_section
-
-LEARNING = {"steps": 4, "growth": 0.0, "columns": 512}
-TINY = {
-    "sizes": (40, 80),
-    "sentences": 12,
-    "development": 6,
-    "evaluations": 2,
-    "vocabulary": 320,
-    "texts": 60,
-    "shape": {"width": 16, "layers": 1, "heads": 2, "hidden": 32, "context": 200},
-    "scratch": LEARNING,
-    "pretraining": LEARNING,
-    "fine_tuning": LEARNING,
-}
 
 
 @pytest.fixture(scope="module")
@@ -139,17 +125,6 @@ def test_what_is_finished_is_not_trained_again(
     assert not any(": step " in what for what in told)
     same = [(arm.bleu, arm.minutes, arm.curve[-1].loss) for arm in record.arms]
     assert [(arm.bleu, arm.minutes, arm.curve[-1].loss) for arm in again.arms] == same
-
-
-TIMES = {"minutes", "minutes_before", "sentences_per_second", "run", "machine"}
-"""What may differ between two runs of one study: clocks, and where it lies."""
-
-
-def without_times(value: Any) -> Any:
-    """Return a record without what clocks said."""
-    if isinstance(value, dict):
-        return {name: without_times(one) for name, one in value.items() if name not in TIMES}
-    return [without_times(one) for one in value] if isinstance(value, list) else value
 
 
 def test_the_same_work_is_the_same_number_of_operations(record: TranslationStudy) -> None:

@@ -27,8 +27,6 @@ differ in one thing each. An exposure is one reading of one document about a per
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,18 +70,14 @@ from heedful.studies.knowledge.plans import (
     Training,
 )
 from heedful.studies.knowledge.training import Material, fine_tune, prepare, pretrain
-from heedful.training import FinishedRun, RunStoppedError
-from heedful.training.hooks import Evaluation, Progress, Report
-from heedful.training.loop import StopRequests
-from heedful.workers import Pool, StartError, TaskOutcome, report
+from heedful.studies.parallel import Children, now_and_then, saved_when_stopped
+from heedful.training import FinishedRun
+from heedful.training.hooks import Evaluation, Report
+from heedful.workers import report
 
 RUNS = "runs"
 CHILD = "heedful.studies.knowledge.knowledge_study:child_trainer"
 """What a child process of the pool runs."""
-SAVING_SECONDS = 60.0
-"""How long a stopped training may take to save itself."""
-SECONDS_BETWEEN = 0.2
-"""Reports of one training are no denser than this."""
 
 Tell = Callable[[str, float], None]
 """Called with the label of a run and the share of it that is done."""
@@ -178,7 +172,13 @@ def train_all(
     trainer: KnowledgeTrainer, trainings: Sequence[Training], processes: int, tell: Tell
 ) -> list[Any]:
     """Return what came of each training; a signal stops all of them, and all are saved."""
-    outcomes = _in_children(trainer, trainings, processes, tell) if processes > 1 else {}
+    children = Children(
+        factory=CHILD,
+        arguments=(trainer.corpus, trainer.plan, trainer.runs),
+        processes=processes,
+        runs=trainer.runs,
+    )
+    outcomes = children.train(trainings, tell)
     # What a child failed to train is trained here, where an error reaches the user.
     return [
         outcomes[training] if training in outcomes else trainer.train(training, tell)
@@ -186,59 +186,19 @@ def train_all(
     ]
 
 
-def _in_children(
-    trainer: KnowledgeTrainer, trainings: Sequence[Training], processes: int, tell: Tell
-) -> dict[Training, Any]:
-    """Train in child processes; return what came of the trainings that succeeded."""
-    pool = Pool(
-        CHILD,
-        (trainer.corpus, trainer.plan, trainer.runs),
-        workers=min(processes, len(trainings)),
-        saving_seconds=SAVING_SECONDS,
-    )
-    outcomes: list[TaskOutcome] = []
-    with StopRequests() as requests, contextlib.suppress(StartError), pool:
-        outcomes = pool.map(
-            trainings,
-            report=lambda progress: tell(*progress),
-            stop=lambda: bool(requests.number),
-        )
-    if requests.number:
-        raise RunStoppedError(trainer.runs, signal.Signals(requests.number).name)
-    return {
-        training: outcome.value
-        for training, outcome in zip(trainings, outcomes, strict=False)
-        if outcome.kind == "value"
-    }
-
-
 def child_trainer(
     corpus: KnowledgeCorpus, plan: StudyPlan, runs: Path
 ) -> Callable[[Training], Any]:
     """Return what a child process does with a training."""
     trainer = KnowledgeTrainer(corpus, plan, runs)
-
-    def train(training: Training) -> Any:
-        try:
-            return trainer.train(training, lambda label, share: report((label, share)))
-        except RunStoppedError:
-            raise SystemExit(0) from None  # the parent asked for it, and waits for the end
-
-    return train
+    return saved_when_stopped(
+        lambda training: trainer.train(training, lambda label, share: report((label, share)))
+    )
 
 
 def _hook(label: str, tell: Tell) -> Report:
-    """Return the report hook of a training; it tells the share that is done now and then."""
-    last = 0.0
-
-    def report_share(progress: Progress) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= SECONDS_BETWEEN or progress.step == progress.steps:
-            last = now
-            tell(label, progress.step / progress.steps)
-
-    return report_share
+    """Return the report hook of a training: it tells the share that is done."""
+    return now_and_then(lambda progress: tell(label, progress.step / progress.steps))
 
 
 def _shares(progress: Step | None) -> Tell | None:

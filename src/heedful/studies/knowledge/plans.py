@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import torch
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from heedful.model.config import Attention, DecoderConfig, Dropout, FeedForward, Norm
@@ -27,6 +26,7 @@ from heedful.settings import Settings
 from heedful.studies.knowledge.corpus import KnowledgeCorpus, embedded, from_files
 from heedful.studies.knowledge.corruption import Spans
 from heedful.studies.knowledge.findings import WITH, WITHOUT
+from heedful.studies.parallel import usable_processes
 from heedful.training.config import Compute, Optimiser, Schedule, TrainingConfig
 
 PositionKind = Literal["learned", "rotary"]
@@ -386,8 +386,6 @@ PEOPLE, UNSEEN = 500, 0.4
 EXPOSURES = 4
 """Documents about each of them, each in words of its own."""
 SEEDS = 2
-MOST_PROCESSES = 4
-"""Trainings at once at most: each takes about half a gigabyte."""
 STORAGE_PLAN = StoragePlan(people=(75, 150, 300), widths=(32, 64), exposures=4, evaluations=4)
 QUICK_STORAGE = StoragePlan(people=(40, 60), widths=(16, 32), exposures=2, evaluations=2)
 QUICK_FILES = QUICK.changed(context=128, vocabulary=1_000)
@@ -443,10 +441,5 @@ def _changed(plan: StudyPlan, changes: dict[str, Any]) -> StudyPlan:
         arms=arms,
         seeds=given.get("seeds", plan.seeds),
         wanted_error=given.get("wanted_error", plan.wanted_error),
-        processes=1 if plan.quick else _usable(),
+        processes=1 if plan.quick else usable_processes(),
     )
-
-
-def _usable() -> int:
-    """Return how many trainings of one thread this machine has room for."""
-    return 1 if torch.cuda.is_available() else min(torch.get_num_threads(), MOST_PROCESSES)

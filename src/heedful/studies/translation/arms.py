@@ -18,6 +18,7 @@ sentences are kept on the way (`best.safetensors`), and are the model in the end
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
@@ -26,12 +27,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors.torch
 from torch import Tensor
 
+from heedful import workers
 from heedful.data.batches import Batches, Sequences, bucketed, pair_sequences
 from heedful.data.corpus import LANGUAGES, Documents, Pairs
 from heedful.errors import InputError
@@ -39,6 +41,7 @@ from heedful.files import sha256, sha256_of, write_atomic, write_json
 from heedful.generation import FastStep
 from heedful.generation.decoding import Prompts, continuations, evaluating
 from heedful.generation.methods import GREEDY
+from heedful.machine import torch_threads
 from heedful.model import (
     Checkpoint,
     Decoder,
@@ -49,6 +52,7 @@ from heedful.model import (
 )
 from heedful.model.lora import add_lora, merge_lora, trained_count
 from heedful.progress import Parts, Tell
+from heedful.studies.parallel import now_and_then
 from heedful.studies.text_training import BEGIN, END, MARKS
 from heedful.studies.translation.corpus import (
     StudyCorpus,
@@ -86,6 +90,7 @@ from heedful.training import (
     Schedule,
     TrainingConfig,
     checkpoint,
+    finished_run,
     held_out_loss,
     run_path,
     train_to_end,
@@ -121,11 +126,38 @@ class StudyProgress(Parts):
 
     def __init__(self, settings: StudySettings, tell: Tell | None) -> None:
         super().__init__(_sizes(settings), tell)
+        self.under_way: dict[str, str] = {}
+        """Where each of the trainings is that run side by side."""
 
     def report(self, name: str) -> Report:
         """Return the hook of the training that begins now."""
         self.begin(name, name)
         return lambda state: self.tell(f"{name}: {state.line}", name, state.step / state.steps)
+
+    def hear(self, name: str, where: str, share: float) -> None:
+        """Say where one of several trainings is that run side by side."""
+        self.under_way[name] = where
+        names, places = " and ".join(self.under_way), " and ".join(self.under_way.values())
+        self.tell(f"{names}: {places}", name, share)
+
+    def ended(self, name: str) -> None:
+        """Forget one of the trainings that run side by side."""
+        self.under_way.pop(name, None)
+
+
+class ReportedProgress(StudyProgress):
+    """The progress of a training in a child process: its parent hears and shows it."""
+
+    def __init__(self, settings: StudySettings) -> None:
+        super().__init__(settings, None)
+
+    def report(self, name: str) -> Report:
+        """Return the hook of a training."""
+        return now_and_then(
+            lambda state: workers.report(
+                (name, f"step {state.step:,}/{state.steps:,}", state.step / state.steps)
+            )
+        )
 
 
 def _sizes(settings: StudySettings) -> dict[str, float]:
@@ -187,9 +219,18 @@ class Trainer:
 
     @property
     def compute(self) -> Compute:
-        """How every arm computes: as the settings say, so that no clock decides a number."""
+        """How every arm computes: as the settings say, so that no clock decides a number.
+
+        With one thread of torch, whatever the cores: their number decides the order of sums.
+        """
         settings = self.settings
-        return Compute(precision=settings.precision, lanes=settings.lanes, compile=False)
+        return Compute(precision=settings.precision, lanes=settings.lanes, threads=1, compile=False)
+
+    def for_child(self) -> Trainer:
+        """Return this trainer for a child process, with all that it has read and written so far."""
+        child = copy.copy(self)
+        object.__setattr__(child, "progress", ReportedProgress(self.settings))
+        return child
 
     def sequences(self, pairs: Pairs) -> Sequences:
         """Write pairs as token sequences that fit the context."""
@@ -197,23 +238,36 @@ class Trainer:
 
     def language_model(self) -> FinishedRun:
         """Pretrain on text of each language alone."""
-        setting = self.settings.pretraining
-        texts, kept = self._text_sequences()
-        table = {
-            "arm": "language-model",
-            "texts": len(texts),
-            "restoring": self.settings.restoring,
-            **setting.model_dump(mode="json"),
-        }
-        config = self._config(setting, setting.steps, self.compute, table)
+        found = self.finished_language_model()
+        if found is not None:
+            self.progress.tell(LANGUAGE_MODEL, LANGUAGE_MODEL, 1.0)
+            return found
+        setting, (texts, kept) = self.settings.pretraining, self.texts
+        folder, config, data = self._language_model
         hooks = Hooks(
             evaluate=held_out_loss(self._batches(kept, setting)),
             report=self.progress.report(LANGUAGE_MODEL),
         )
+        return train_to_end(folder, config, self._batches(texts, setting), data=data, hooks=hooks)
+
+    def finished_language_model(self) -> FinishedRun | None:
+        """Return the language model if it is trained."""
+        return finished_run(self._language_model[0])
+
+    @property
+    def _language_model(self) -> tuple[Path, TrainingConfig, dict[str, str]]:
+        """Where the language model belongs, its config, and the hashes of its texts."""
+        setting = self.settings.pretraining
+        table = {
+            "arm": "language-model",
+            "texts": len(self.texts[0]),
+            "restoring": self.settings.restoring,
+            **setting.model_dump(mode="json"),
+        }
+        config = self._config(setting, setting.steps, self.compute, table)
         sources = (self.corpus.source_text, self.corpus.target_text)
         data = {"text": " ".join(text.fingerprint for text in sources if text is not None)}
-        folder = run_path(self.folder / "runs", "language-model", config, data)
-        return train_to_end(folder, config, self._batches(texts, setting), data=data, hooks=hooks)
+        return run_path(self.folder / "runs", "language-model", config, data), config, data
 
     def on_pairs(
         self,
@@ -225,54 +279,118 @@ class Trainer:
         steps: int | None = None,
     ) -> FinishedRun:
         """Train on the first pairs of a draw, from new weights or from those of a run before."""
+        return self.train(self.training(arm, pairs, draw, before=before, steps=steps))
+
+    def training(
+        self,
+        arm: str,
+        pairs: int,
+        draw: int = 0,
+        *,
+        before: FinishedRun | None = None,
+        steps: int | None = None,
+    ) -> PairTraining:
+        """Return what decides such a training."""
         setting = self.settings.scratch if before is None else self.settings.fine_tuning
         used, seed = self.corpus.first(pairs, draw), self.settings.seed + draw
-        sequences = self.sequences(used)
-        if setting.whole:
-            sequences = replace(sequences, prompts=np.zeros_like(sequences.prompts))
         if steps is None:
-            steps = setting.steps_for(pairs / self.settings.sizes[-1])
+            steps = self._steps(setting, pairs)
         table = {"arm": arm, "pairs": pairs, "corpus": self.corpus.name}
         data = {"pairs": used.fingerprint}
         if before is not None:
             data["weights before"] = before.result.weights_sha256
-        return self.train(
-            _Training(
-                arm=arm,
-                pairs=pairs,
-                draw=draw,
-                config=self._config(
-                    setting, steps, self.compute, table | setting.model_dump(mode="json"), seed
-                ),
-                feed=self._batches(sequences, setting, seed),
-                data=data,
-                development=self.corpus.development,
-                development_feed=_watched(self.sequences, self.corpus.development, self.settings),
-                tokenizer=self.tokenizer,
-                format=self.format,
-                initial=None if before is None else before.decoder(),
-            )
+        return PairTraining(
+            arm=arm,
+            pairs=pairs,
+            draw=draw,
+            config=self._config(
+                setting, steps, self.compute, table | setting.model_dump(mode="json"), seed
+            ),
+            feed=lambda: self._feed(setting, pairs, draw),
+            data=data,
+            development=self.corpus.development,
+            development_feed=lambda: _watched(
+                self.sequences, self.corpus.development, self.settings
+            ),
+            tokenizer=self.tokenizer,
+            format=self.format,
+            initial=None if before is None else before.decoder,
         )
 
-    def train(self, training: _Training) -> FinishedRun:
+    def train(self, training: PairTraining) -> FinishedRun:
         """Train an arm on pairs, watched on the development sentences, and keep its model."""
-        label = "-".join(re.findall(r"\w+", f"{training.arm} {training.pairs}"))
-        data = training.data
-        if self.settings.early_stopping:  # what a run is kept of, so it is another run
-            data = data | {"weights": "of the look with the lowest loss"}
-        folder = run_path(self.folder / "runs", label, training.config, data)
-        initial = training.initial
-        name = training_name(training.arm, training.pairs, training.draw)
-        hooks = Hooks(
-            evaluate=training.watch(folder, choosing=self.settings.early_stopping),
-            report=self.progress.report(name),
-            initial=None if initial is None else initial.state_dict(),
-            adapt=training.adapt,
-        )
-        run = train_to_end(folder, training.config, training.feed, data=data, hooks=hooks)
+        folder, name = self.folder_of(training), training.name
+        run = finished_run(folder)
+        if run is not None:
+            self.progress.tell(name, name, 1.0)
+        else:
+            hooks = Hooks(
+                evaluate=training.watch(folder, choosing=self.settings.early_stopping),
+                report=self.progress.report(name),
+                initial=None if training.initial is None else training.initial().state_dict(),
+                adapt=training.adapt,
+            )
+            run = train_to_end(
+                folder, training.config, training.feed(), data=self._data(training), hooks=hooks
+            )
         if training.adapt is None:
             keep_model(folder, lambda: chosen_decoder(run), training.tokenizer, training.format)
         return run
+
+    def folder_of(self, training: PairTraining) -> Path:
+        """Return where the run of a training belongs."""
+        label = "-".join(re.findall(r"\w+", f"{training.arm} {training.pairs}"))
+        return run_path(self.folder / "runs", label, training.config, self._data(training))
+
+    def same_work_steps(self, pairs: int) -> int:
+        """Return the steps from scratch that take as much work as the arm pretrained here in all.
+
+        Which tokens a step will read is known before it is taken, so nothing need be trained.
+        """
+        settings = self.settings
+        alone, text, tuned = settings.scratch, settings.pretraining, settings.fine_tuning
+        steps = self._steps(alone, pairs)
+        before = self._work(self._batches(self.texts[0], text), text.steps)
+        here = self._work(self._feed(tuned, pairs), self._steps(tuned, pairs))
+        scratch = self._work(self._feed(alone, pairs), steps)
+        return max(round((before + here) / scratch * steps), 1)
+
+    def translated(self, run: FinishedRun) -> Translated:
+        """Translate the tests by an arm that was trained here, or find that it was done.
+
+        With one thread, as in a child process: texts and speeds are then those of a child.
+        """
+        corpus = self.corpus
+        with torch_threads(1):
+            return translated_by(
+                run,
+                (corpus.test, *corpus.others),
+                lambda: Translator(run.decoder(), self.tokenizer, self.format),
+            )
+
+    def _work(self, feed: Batches, steps: int) -> float:
+        """Return the work of a training that is yet to come, as `FinishedRun` counts it."""
+        whole, rest = divmod(steps, len(feed))
+        begun = range(whole * len(feed), whole * len(feed) + rest)
+        tokens = whole * feed.tokens + sum(feed.batch(place).real for place in begun)
+        model = self.settings.shape.config(self.tokenizer.size)
+        return float(tokens * flops_per_token(model, training=True))
+
+    def _steps(self, setting: Learning, pairs: int) -> int:
+        return setting.steps_for(pairs / self.settings.sizes[-1])
+
+    def _feed(self, setting: Learning, pairs: int, draw: int = 0) -> Batches:
+        """Return the batches of a training on pairs."""
+        sequences = self.sequences(self.corpus.first(pairs, draw))
+        if setting.whole:
+            sequences = replace(sequences, prompts=np.zeros_like(sequences.prompts))
+        return self._batches(sequences, setting, self.settings.seed + draw)
+
+    def _data(self, training: PairTraining) -> dict[str, str]:
+        """Return the hashes of what a run learns from; what is kept of it makes another run."""
+        if not self.settings.early_stopping:
+            return training.data
+        return training.data | {"weights": "of the look with the lowest loss"}
 
     def _config(
         self,
@@ -307,8 +425,9 @@ class Trainer:
         seed = self.settings.seed if seed is None else seed
         return bucketed(sequences, columns=columns, seed=seed)
 
-    def _text_sequences(self) -> tuple[Sequences, Sequences]:
-        """Write the texts of both languages, each after its mark; and a few kept to watch."""
+    @cached_property
+    def texts(self) -> tuple[Sequences, Sequences]:
+        """The texts of both languages, each after its mark; and a few kept to watch."""
         marks, settings = self.format.marks(self.tokenizer), self.settings
         source, target = self.corpus.source_text, self.corpus.target_text
         assert source is not None
@@ -332,27 +451,32 @@ class Trainer:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Training:
-    """All that decides a training on pairs."""
+class PairTraining:
+    """All that decides a training on pairs; what takes time to make is made when it is trained."""
 
     arm: str
     pairs: int
     draw: int
     config: TrainingConfig
-    feed: Feed
+    feed: Callable[[], Feed]
     data: dict[str, str]
     """Hashes of what it learns from."""
     development: TestSet
-    development_feed: Feed
+    development_feed: Callable[[], Feed]
     tokenizer: Tokenizer
     format: TranslationFormat
-    initial: Decoder | None
+    initial: Callable[[], Decoder] | None
     """Where it starts; None: from new weights."""
     adapt: Adapt | None = None
 
+    @property
+    def name(self) -> str:
+        """What it is called while it runs."""
+        return training_name(self.arm, self.pairs, self.draw)
+
     def watch(self, folder: Path, *, choosing: bool) -> Evaluate:
         """Return an evaluation: loss and BLEU of development sentences, some of them kept."""
-        loss = held_out_loss(self.development_feed)
+        loss = held_out_loss(self.development_feed())
 
         def evaluate(decoder: Decoder, step: int) -> dict[str, float]:
             started = time.perf_counter()
@@ -462,8 +586,11 @@ class PublicModel:
         trainer, setting = self.trainer, self.tuning(arm)
         seed, corpus = trainer.settings.seed + draw, trainer.corpus
         used = corpus.first(pairs, draw)
-        feed = bucketed(self._sequences(used), columns=setting.columns, seed=seed)
-        steps = setting.steps if work is None else self._steps_for(arm, feed, work)
+
+        def feed() -> Batches:
+            return bucketed(self._sequences(used), columns=setting.columns, seed=seed)
+
+        steps = setting.steps if work is None else self._steps_for(arm, feed(), work)
         looks = trainer.settings.evaluations if trainer.settings.early_stopping else 2
         decided = ("model", "tuning", "rank", "columns", "learning_rate")
         config = _config(
@@ -475,11 +602,13 @@ class PublicModel:
             every=math.ceil(steps / looks),
             log_every=1,
             seed=seed,
-            compute=trainer.compute,
+            compute=Compute(
+                precision=trainer.settings.precision, lanes=setting.lanes, compile=False
+            ),
         )
         adapt = self._adapt(setting, seed)
         run = trainer.train(
-            _Training(
+            PairTraining(
                 arm=arm,
                 pairs=pairs,
                 draw=draw,
@@ -487,10 +616,12 @@ class PublicModel:
                 feed=feed,
                 data={"pairs": used.fingerprint, **self._hashes},
                 development=corpus.development.first(WATCHED),
-                development_feed=_watched(self._sequences, corpus.development, trainer.settings),
+                development_feed=lambda: _watched(
+                    self._sequences, corpus.development, trainer.settings
+                ),
                 tokenizer=self.tokenizer,
                 format=self.format,
-                initial=self.checkpoint.decoder(),
+                initial=self.checkpoint.decoder,
                 adapt=adapt,
             )
         )
@@ -503,10 +634,17 @@ class PublicModel:
             )
         return run
 
-    def last(self, arm: str, draw: int, run: FinishedRun) -> Decoder:
-        """Return the decoder of a run as it was after the last step."""
-        adapt = self._adapt(self.tuning(arm), self.trainer.settings.seed + draw)
-        return run.decoder() if adapt is None else self._merged(adapt, last_weights(run))
+    def translated(self, arm: str, draw: int, run: FinishedRun) -> Translated:
+        """Translate as much of the tests as its settings say, or find that it was done."""
+        corpus, count = self.trainer.corpus, self.trainer.settings.elsewhere.sentences
+        tests = tuple(test.first(count) for test in (corpus.test, *corpus.others))
+
+        def last() -> Translator:
+            adapt = self._adapt(self.tuning(arm), self.trainer.settings.seed + draw)
+            decoder = run.decoder() if adapt is None else self._merged(adapt, last_weights(run))
+            return Translator(decoder, self.tokenizer, self.format)
+
+        return translated_by(run, tests, last)
 
     def prompted(self, draw: int, test: TestSet) -> tuple[str, ...]:
         """Translate without training: examples from a draw of the pairs stand before each source.
@@ -679,6 +817,27 @@ def samples_of(folder: Path, development: TestSet) -> tuple[SampleTranslation, .
         for place, (source, known) in enumerate(several)
         if kept
     )
+
+
+class Translated(NamedTuple):
+    """The tests as an arm translates them."""
+
+    texts: dict[str, tuple[str, ...]]
+    """By the name of the test set."""
+    last: tuple[str, ...]
+    """The test by the weights after the last step, where others were taken."""
+    speed: float
+    """Sentences a second."""
+
+
+def translated_by(
+    run: FinishedRun, tests: Sequence[TestSet], last: Callable[[], Translator]
+) -> Translated:
+    """Translate test sets, the first one also by the last weights where others were taken."""
+    texts, speed = translations_of(run.folder, tests)
+    if chosen_step(run) == run.result.step:
+        return Translated(texts, texts[tests[0].name], speed)
+    return Translated(texts, last_translations(run, tests[0], last), speed)
 
 
 def translations_of(

@@ -91,6 +91,9 @@ class Elsewhere(Settings):
     """A published name, a folder, or a file of weights. None: no such arm."""
     tuning: Literal["lora", "full"] = "lora"
     """Small additions beside frozen weights, or everything."""
+    lanes: PositiveInt = 2
+    """Threads that share each batch of its trainings, which come one after the other, whatever the
+    number of cores."""
     rank: PositiveInt = 16
     """Of LoRA."""
     steps: PositiveInt = 60
@@ -163,8 +166,14 @@ class StudySettings(Settings):
     precision: Literal["float32", "bfloat16"] = "float32"
     """Of the products of every training. It is never chosen by timing: the same settings give the
     same numbers on a busy machine."""
-    lanes: PositiveInt = 2
-    """Threads that share each batch, whatever the number of cores: the order of sums is theirs."""
+    lanes: PositiveInt = 1
+    """Threads that share each batch of an arm that is trained here, whatever the number of cores:
+    the order of sums is theirs. So small a decoder gains little from a second thread; its trainings
+    run side by side instead."""
+    processes: PositiveInt | None = None
+    """Trainings of these arms at once, each in a process of its own; 1: one after the other, in
+    this one. None: as many as there are cores, up to 4. It decides nothing but how long the study
+    takes, and is not in the record."""
     seed: NonNegativeInt = 0
     """Of the phrasebook, the order of the pairs and the first weights."""
 
@@ -232,8 +241,10 @@ QUICK: dict[str, Any] = {
     "pretraining": {"steps": 40, "columns": 1_024},
     "fine_tuning": {"steps": 40, "columns": 1_024},
     "elsewhere": {"steps": 4, "columns": 256, "sentences": 10},
+    "processes": 1,
 }
-"""A smoke test: everything happens, nothing is learned well."""
+"""A smoke test: everything happens, nothing is learned well. To start processes takes as long as
+its trainings."""
 
 
 def study_settings(base: dict[str, Any], *changes: dict[str, Any]) -> StudySettings:

@@ -147,7 +147,8 @@ class ArmResult(Scores):
     work_before: float
     """The part of them that went into pretraining here."""
     minutes: float
-    """Of training in all: pretraining here and training on the pairs, without evaluations."""
+    """Of training in all: pretraining here and training on the pairs, without evaluations, by the
+    clock. What is trained here has one core to itself at best, and others beside it."""
     minutes_before: float
     """The part of them that went into pretraining here."""
     gain: float | None
@@ -177,7 +178,7 @@ class ArmResult(Scores):
     """How it went during training."""
     samples: tuple[SampleTranslation, ...]
     sentences_per_second: float
-    """Speed of translating the test, greedy."""
+    """Speed of translating the tests, greedy: on one core if it was trained here, else on all."""
     run: str
     """Its folder."""
     seeds: tuple[SeedScore, ...]

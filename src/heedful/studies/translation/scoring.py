@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -32,8 +33,47 @@ from heedful.studies.translation.results import Example, Scores, Slice
 RESAMPLES = 1000
 """Of every bootstrap."""
 
+KEPT_REFERENCES, KEPT_SENTENCES = 2**12, 2**15
+"""Sentences whose n-grams stay counted: some kilobytes each, and a tenth of one."""
+
 References = Sequence[Sequence[str]]
 """For each sentence its references."""
+
+
+class CountedBLEU(BLEU):
+    """BLEU that counts the n-grams of a translation once, however many tables it stands in.
+
+    A test is scored as a whole, by length, by unseen words, and against every other arm. The
+    counts are sacreBLEU's own, and whole numbers: no score changes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(force=True)
+
+    def _extract_corpus_statistics(self, hypotheses: Sequence[str], references: Any) -> Any:
+        known = [
+            tuple(one for one in several if one is not None)
+            for several in zip(*references, strict=True)
+        ]
+        numbers = {len(several) for several in known}
+        self.num_refs = numbers.pop() if len(numbers) == 1 else -1  # for the signature
+        return [list(_counts(*both)) for both in zip(hypotheses, known, strict=True)]
+
+
+_BLEU = BLEU(force=True)
+
+
+@lru_cache(maxsize=KEPT_SENTENCES)
+def _counts(translation: str, references: tuple[str, ...]) -> tuple[int, ...]:
+    """Return lengths, and n-grams in common with the references."""
+    written = _BLEU._preprocess_segment(translation)
+    return tuple(_BLEU._compute_segment_statistics(written, _reference_counts(references)))
+
+
+@lru_cache(maxsize=KEPT_REFERENCES)
+def _reference_counts(references: tuple[str, ...]) -> dict[str, Any]:
+    (counts,) = _BLEU._cache_references([[one] for one in references])
+    return dict(counts)
 
 
 class PlainCHRF(CHRF):
@@ -56,7 +96,7 @@ def scores(translations: Sequence[str], references: References) -> Scores:
     >>> round(found.bleu), found.exact
     (100, 1.0)
     """
-    bleu, chrf = BLEU(force=True), PlainCHRF()
+    bleu, chrf = CountedBLEU(), PlainCHRF()
     of_chrf = chrf.corpus_score(
         translations, _streams(translations, references), n_bootstrap=RESAMPLES
     )
@@ -73,9 +113,7 @@ def scores(translations: Sequence[str], references: References) -> Scores:
 
 def bleu_of(translations: Sequence[str], references: References) -> float:
     """Return BLEU alone, for a look during training."""
-    return float(
-        BLEU(force=True).corpus_score(translations, _streams(translations, references)).score
-    )
+    return float(CountedBLEU().corpus_score(translations, _streams(translations, references)).score)
 
 
 def chrf_of(translations: Sequence[str], references: References) -> float:
@@ -96,7 +134,7 @@ def exact_matches(translations: Sequence[str], references: References) -> float:
 
 def slice_of(name: str, translations: Sequence[str], references: References) -> Slice:
     """Score a part of the sentences."""
-    return Slice(name=name, **_bleu(BLEU(force=True), translations, references))
+    return Slice(name=name, **_bleu(CountedBLEU(), translations, references))
 
 
 class Gain(NamedTuple):
@@ -124,7 +162,7 @@ def paired_gain(
         return Gain(0.0, 0.0, 0.0, 1.0)
     _, results = PairedTest(
         [("Baseline", list(baseline)), ("arm", list(translations))],
-        {"BLEU": BLEU(force=True)},
+        {"BLEU": CountedBLEU()},
         streams,
         test_type="bs",
         n_samples=RESAMPLES,
@@ -171,7 +209,7 @@ def _resampled(
     translations: Sequence[str], streams: Any, drawn: Int[np.ndarray, "draws n"]
 ) -> Float[np.ndarray, " draws"]:
     """Return BLEU in each resample: its statistics are sums over sentences."""
-    bleu = BLEU(force=True)
+    bleu = CountedBLEU()
     statistics = np.array(bleu._extract_corpus_statistics(list(translations), streams))
     return np.array(
         [

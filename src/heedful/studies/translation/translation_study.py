@@ -8,7 +8,8 @@
     elsewhere, prompted  the same, not trained: examples stand before each source
 
 All see the same pairs and are judged on the same sentences. Every training is a run in the
-output folder: a study that was interrupted goes on, and finished arms are not trained again.
+output folder: a study that was interrupted goes on, and finished arms are not trained again. The
+arms that are trained here are trained side by side before all else, if there are cores for it.
 Where the settings ask for several seeds, each of them draws other pairs; arms are compared draw by
 draw, on the same sentences.
 """
@@ -29,16 +30,16 @@ from heedful.machine import examine
 from heedful.model import parameter_count
 from heedful.progress import Tell
 from heedful.studies.conclusions import work_words
+from heedful.studies.parallel import usable_processes
 from heedful.studies.translation.arms import (
     PublicModel,
     StudyProgress,
     Trainer,
+    Translated,
     chosen_step,
     curve_of,
-    last_translations,
     samples_of,
     training_name,
-    translations_of,
 )
 from heedful.studies.translation.attribution import Alignment, align
 from heedful.studies.translation.corpus import StudyCorpus, TestSet, read_study_corpus
@@ -74,6 +75,7 @@ from heedful.studies.translation.scoring import (
     slice_of,
     translate_baseline,
 )
+from heedful.studies.translation.trainings import train_side_by_side
 from heedful.studies.translation.translator import Translator
 from heedful.training import FinishedRun
 
@@ -111,12 +113,8 @@ class _Entry:
     run: FinishedRun
     before: FinishedRun | None
     """The pretraining that came first."""
-    translations: dict[str, tuple[str, ...]]
-    """By the name of the test set."""
-    last: tuple[str, ...]
-    """Of the test by the weights after the last step, where others were taken."""
-    speed: float
-    """Sentences a second."""
+    translated: Translated
+    """The tests, as it translates them."""
     parameters: int
     trained: int
     """Parameters that were changed on the pairs."""
@@ -148,7 +146,7 @@ class _Entry:
 
     @property
     def on_test(self) -> tuple[str, ...]:
-        return self.translations["test"]
+        return self.translated.texts["test"]
 
 
 def run_study(
@@ -177,6 +175,7 @@ def run_study(
                 "needs the arm that is pretrained here, whose work it takes",
                 hint="give --monolingual, or set it to false",
             )
+    train_side_by_side(trainer, settings.processes or usable_processes(settings.lanes))
     entries: dict[tuple[str, int, int], _Entry] = {}
     results: list[ArmResult] = []
     comparisons: list[Comparison] = []
@@ -216,7 +215,7 @@ def run_study(
         judged=judged,
         alignment=_alignment(largest[judged], corpus.test),
         unequal=unequal(settings, corpus, results, trainer.tokenizer.size, public),
-        settings=settings.model_dump(mode="json"),
+        settings=settings.model_dump(mode="json", exclude={"processes"}),
         command=command,
         minutes=(time.perf_counter() - started) / 60,
         machine=f"{machine.cpu}, {machine.cores} cores",
@@ -255,30 +254,22 @@ def scores_key(entry: _Entry, results: Sequence[ArmResult]) -> tuple[int, float]
 def _groups(trainer: Trainer, public: PublicModel | None) -> Iterator[list[_Entry]]:
     """Train every arm at every size from each of its seeds, and translate the tests."""
     settings, corpus = trainer.settings, trainer.corpus
-    tests = (corpus.test, *corpus.others)
     own = parameter_count(settings.shape.config(trainer.tokenizer.size))
-
-    def last(arm: str, draw: int, run: FinishedRun) -> Translator:
-        if public is not None and arm in (ELSEWHERE, FULL):
-            return Translator(public.last(arm, draw, run), public.tokenizer, public.format)
-        return Translator(run.decoder(), trainer.tokenizer, trainer.format)
 
     def entry(
         arm: str, pairs: int, draw: int, run: FinishedRun, before: FinishedRun | None = None
     ) -> _Entry:
         trainer.progress.say(f"{training_name(arm, pairs, draw)}: translating the test")
-        translations, speed = translations_of(run.folder, tests)
-        at_end = translations["test"]
-        if chosen_step(run) != run.result.step:
-            at_end = last_translations(run, tests[0], lambda: last(arm, draw, run))
-        decided = _settings_of(trainer, pairs, run, before, len(translations["test"]))
-        return _Entry(arm, pairs, draw, run, before, translations, at_end, speed, own, own, decided)
+        if public is not None and arm in (ELSEWHERE, FULL):
+            translated = public.translated(arm, draw, run)
+        else:
+            translated = trainer.translated(run)
+        decided = _settings_of(trainer, pairs, run, before, len(translated.texts["test"]))
+        return _Entry(arm, pairs, draw, run, before, translated, own, own, decided)
 
-    scratch: dict[int, FinishedRun] = {}
     works: dict[int, float] = {}
     for pairs in settings.sizes:
         runs = [trainer.on_pairs(SCRATCH, pairs, draw) for draw in settings.draws(pairs)]
-        scratch[pairs] = runs[0]
         yield [entry(SCRATCH, pairs, draw, run) for draw, run in enumerate(runs)]
     if corpus.has_text:
         before = trainer.language_model()
@@ -289,11 +280,9 @@ def _groups(trainer: Trainer, public: PublicModel | None) -> Iterator[list[_Entr
             works[pairs] = before.work + tuned[0].work
             yield [entry(HERE, pairs, draw, run, before) for draw, run in enumerate(tuned)]
             if pairs in settings.worked:
-                alone = scratch[pairs]
-                steps = max(round(works[pairs] / alone.work * alone.result.step), 1)
+                steps = trainer.same_work_steps(pairs)
                 yield [entry(LONGER, pairs, 0, trainer.on_pairs(LONGER, pairs, steps=steps))]
     if public is not None:
-        tests = tuple(test.first(settings.elsewhere.sentences) for test in tests)
         for arm, pairs, draws in _of_public(settings):
             work = works[pairs] if settings.elsewhere.same_work else None
             group = [
@@ -467,7 +456,7 @@ def _seed_score(entry: _Entry, test: TestSet) -> SeedScore:
         loss=min((one.values["loss"] for one in entry.run.result.evaluations), default=None),
         steps=entry.run.result.step,
         chosen=chosen_step(entry.run),
-        bleu_last=bleu_of(entry.last, known),
+        bleu_last=bleu_of(entry.translated.last, known),
         work=entry.work,
         run=str(entry.run.folder),
     )
@@ -506,11 +495,11 @@ def _result(
         splits=tuple(
             slice_of(test.name, texts, test.references[: len(texts)])
             for test in corpus.others
-            if (texts := entry.translations.get(test.name))
+            if (texts := entry.translated.texts.get(test.name))
         ),
         curve=curve_of(entry.run, entry.work_on_pairs, entry.work_before, entry.minutes_before),
         samples=samples_of(entry.run.folder, corpus.development),
-        sentences_per_second=entry.speed,
+        sentences_per_second=entry.translated.speed,
         run=str(entry.run.folder),
         seeds=tuple(_seed_score(one, corpus.test) for one in group),
     )

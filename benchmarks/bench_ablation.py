@@ -1,0 +1,193 @@
+"""What does each change of the translator's recipe bring, by itself?
+
+    python benchmarks/bench_ablation.py --tatoeba fra.txt.gz [--libreoffice FILE] [--novels FILE]
+        [--runs FOLDER] [--only NAME ...] [--score]
+
+Every row is a training of its own by recipes/ablation.toml with one thing changed, of as many steps
+and tokens; rows whose files are not given are left out. Trainings are runs in a folder: finished
+ones are found, an interrupted one goes on. Then each translates the held-out sentences of Tatoeba
+(600 at even distances and all of 11 words and more; the test part stays untouched) with 5 beams.
+Gains over the recipe as it is come with a paired bootstrap over the sentences; what another seed
+changes is the difference of the rows `the same, seed 1` and `the same, seed 2`. Changes of the
+search use the weights of the recipe as it is. Stores benchmarks/results/ablation.json; --score only
+scores runs that are finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench_reverse import LONGER, _longer, held_out
+from score_translation import cost, scored
+from surroundings import surroundings
+
+from heedful.data.splits import References
+from heedful.errors import HeedfulError
+from heedful.studies.translation import Translator
+from heedful.studies.translation.quality import count_faults
+from heedful.studies.translation.scoring import paired_gain
+from heedful.training.runs import finished_run
+
+HERE = Path(__file__).parent
+RECIPE = HERE / "recipes" / "ablation.toml"
+RESULTS = HERE / "results" / "ablation.json"
+BASE = "the recipe as it is"
+BEAMS = 5
+
+
+@dataclass(frozen=True)
+class Change:
+    """One row: what is set otherwise, in the training or in the search."""
+
+    settings: tuple[str, ...] = ()
+    """As `heed train --set` takes them."""
+    search: dict[str, Any] = field(default_factory=dict)
+    """As `Translator.translate` takes them."""
+    file: str = ""
+    """Which of the files of the command line are added to the pairs."""
+
+
+CHANGES: dict[str, Change] = {
+    BASE: Change(),
+    "the same, seed 1": Change(("seed=1",)),
+    "the same, seed 2": Change(("seed=2",)),
+    "pairs joined to longer ones (30 %)": Change(
+        ("data.variation.rounds=2", "data.variation.joined=0.3")
+    ),
+    "names and numbers exchanged (40 %)": Change(
+        ("data.variation.rounds=2", "data.variation.renamed=0.4")
+    ),
+    "sentences of the LibreOffice help added": Change(("data.added=8000",), file="libreoffice"),
+    "novels with written French added": Change(("data.added=20000",), file="novels"),
+    "sources learned too": Change(('data.learn="all"',)),
+    "4,000 byte pairs": Change(("data.vocabulary=4000",)),
+    "16,000 byte pairs": Change(("data.vocabulary=16000",)),
+    "8 layers of 136": Change(
+        (
+            "model.layers=8",
+            "model.width=136",
+            "model.attention.heads=2",
+            "model.attention.head_width=68",
+            "model.feed_forward.width=372",
+        )
+    ),
+    "2 layers of 272": Change(
+        (
+            "model.layers=2",
+            "model.width=272",
+            "model.attention.heads=4",
+            "model.feed_forward.width=744",
+        )
+    ),
+    "no label smoothing": Change(("label_smoothing=0.0",)),
+    "dropout 0.1": Change(("model.dropout.residual=0.1",)),
+    "no average of the weights": Change(("average=1e-9",)),
+    "AdamW instead of Muon": Change(('optimiser.kind="adamw"', "optimiser.learning_rate=2e-3")),
+    "greedy search": Change(search={"beam": 1}),
+    "16 beams": Change(search={"beam": 16}),
+    "length penalty 0.6": Change(search={"length_penalty": 0.6}),
+    "length penalty 1.4": Change(search={"length_penalty": 1.4}),
+}
+
+
+def train(name: str, change: Change, given: argparse.Namespace) -> Path:
+    """Train a row in its folder, or find it trained; return the folder."""
+    folder: Path = given.runs / _folder(name)
+    if _finished(folder):
+        return folder
+    settings = list(change.settings)
+    if change.file:
+        settings.append(f"data.added_files={json.dumps([str(getattr(given, change.file))])}")
+    words = [sys.executable, "-m", "heedful", "train", str(RECIPE), "--files", str(given.tatoeba)]
+    words += ["--run", str(folder), *(["--set", *settings] if settings else [])]
+    threads = os.environ | {"OMP_NUM_THREADS": "1"}  # several rows may be trained side by side
+    subprocess.run(words, check=True, env=threads)
+    return folder
+
+
+def _folder(name: str) -> str:
+    return "".join(c if c.isalnum() else "-" for c in name).strip("-")
+
+
+def _finished(folder: Path) -> bool:
+    try:
+        return finished_run(folder) is not None
+    except HeedfulError:
+        return False
+
+
+def measured(wanted: References, texts: Sequence[str]) -> dict[str, Any]:
+    """Score all sentences, and the longer ones by themselves."""
+    longer = [place for place, source in enumerate(wanted.sources) if _longer(source)]
+    figures = {}
+    for kind, places in (("all", range(len(texts))), ("longer", longer)):
+        made = [texts[place] for place in places]
+        targets = [wanted.targets[place] for place in places]
+        faults = count_faults([wanted.sources[place] for place in places], made, targets)
+        shares = {"dropped": round(faults.dropped, 4), "loops": round(faults.loops, 4)}
+        figures[kind] = scored(made, targets) | shares
+    return figures
+
+
+def main() -> None:
+    """Train every row that was asked for, and score all that are trained."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tatoeba", type=Path, required=True)
+    parser.add_argument("--libreoffice", type=Path)
+    parser.add_argument("--novels", type=Path, help="written by back_translate.py")
+    parser.add_argument("--runs", type=Path, default=Path("runs-ablation"))
+    parser.add_argument("--only", nargs="+", choices=list(CHANGES), help="rows to train")
+    parser.add_argument("--score", action="store_true", help="train nothing")
+    given = parser.parse_args()
+    for name, change in CHANGES.items():
+        there = not change.file or getattr(given, change.file) is not None
+        if not given.score and there and name in (given.only or CHANGES) and not change.search:
+            train(name, change, given)
+    if given.only:
+        return
+    wanted = held_out(given.tatoeba, "fr", 600)
+    rows: list[dict[str, Any]] = []
+    base: list[str] = []
+    for name, change in CHANGES.items():
+        folder = given.runs / _folder(BASE if change.search else name)
+        if not _finished(folder):
+            print(f"{name:40} not trained")
+            continue
+        translator = Translator.open(folder, reverse=False)
+        search = {"beam": BEAMS} | change.search
+        texts = [one.text for one in translator.translate(wanted.sources, **search)]
+        base = base or texts
+        gain = paired_gain(texts, base, wanted.targets)
+        spent = {} if change.search else cost(folder)
+        rows.append({"change": name, "settings": change.settings, "search": search,
+                     "gain": round(gain.value, 2), "gain_low": round(gain.low, 2),
+                     "gain_high": round(gain.high, 2), "p": gain.p_value, "cost": spent,
+                     **measured(wanted, texts)})  # fmt: skip
+        one = rows[-1]
+        print(
+            f"{name:40} BLEU {one['all']['bleu']:.1f}  gain {gain.value:+.1f} "
+            f"({gain.low:+.1f} to {gain.high:+.1f})  chrF {one['all']['chrf']:.1f}  drops "
+            f"{one['all']['dropped']:.1%}, longer {one['longer']['bleu']:.1f} "
+            f"{one['longer']['dropped']:.1%}",
+            flush=True,
+        )
+    result = {
+        "question": "What does each change of the translator's recipe bring, by itself?",
+        "machine": surroundings("torch", "sacrebleu"),
+        "sentences": len(wanted.sources),
+        "longer": f"{LONGER} words and more",
+        "rows": rows,
+    }
+    RESULTS.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
