@@ -46,7 +46,7 @@ $(VENV)/.stamp-tools: tests/tools.py | $(VENV)/.stamp-test
 	$(BIN)/python tests/tools.py
 	@touch $@
 
-lab: $(VENV)/.stamp-lab ## Run every part of the laboratory and write the report (about 7 minutes)
+lab: $(VENV)/.stamp-lab ## Run every part of the laboratory and write the report (7 to 10 minutes)
 	$(BIN)/heed lab $(LAB)
 
 test: $(VENV)/.stamp-test $(VENV)/.stamp-page $(VENV)/.stamp-tools ## Run the whole test suite (13 to 18 minutes)

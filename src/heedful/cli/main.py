@@ -104,7 +104,7 @@ FIRST = """Heedful: a laboratory of attention.
   heed serve        open the page: attention you can drag, claims as you type
   heed check        judge every claim of the course sheets (half a minute)
   heed translate "Où est la gare ?"        French to English, by the model that comes with it
-  heed lab          run everything and write a report (about 7 minutes)
+  heed lab          run everything and write a report (7 to 10 minutes)
   heed attend --n 4 --query 6 6 0 0        one query over four keys
 
 heed --help lists all commands; every command has --help with examples.

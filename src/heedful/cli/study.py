@@ -572,7 +572,7 @@ def lab(
 
     Parts that were finished by an earlier, interrupted run of the same version, scale and corpus
     are kept, and trainings go on where they stopped. On two quiet cores attention, claims and
-    positions take half a minute together, translation three minutes, knowledge two, heads one;
+    positions take a minute together, translation and knowledge three minutes each, heads two;
     pretrained shows a stored measurement of a public model and takes seconds.
 
     Examples:
