@@ -20,19 +20,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench_reverse import LONGER, _longer, held_out
-from score_translation import cost, scored
+from bench_reverse import LONGER, held_out, measured
+from score_translation import cost
 from surroundings import surroundings
 
-from heedful.data.splits import References
 from heedful.errors import HeedfulError
 from heedful.studies.translation import Translator
-from heedful.studies.translation.quality import count_faults
 from heedful.studies.translation.scoring import paired_gain
 from heedful.training.runs import finished_run
 
@@ -122,19 +119,6 @@ def _finished(folder: Path) -> bool:
         return finished_run(folder) is not None
     except HeedfulError:
         return False
-
-
-def measured(wanted: References, texts: Sequence[str]) -> dict[str, Any]:
-    """Score all sentences, and the longer ones by themselves."""
-    longer = [place for place, source in enumerate(wanted.sources) if _longer(source)]
-    figures = {}
-    for kind, places in (("all", range(len(texts))), ("longer", longer)):
-        made = [texts[place] for place in places]
-        targets = [wanted.targets[place] for place in places]
-        faults = count_faults([wanted.sources[place] for place in places], made, targets)
-        shares = {"dropped": round(faults.dropped, 4), "loops": round(faults.loops, 4)}
-        figures[kind] = scored(made, targets) | shares
-    return figures
 
 
 def main() -> None:

@@ -74,9 +74,9 @@ def candidates(
     return [[(one, next(logs)) for one in several] for several in found]
 
 
-def row(name: str, wanted: References, texts: Sequence[str]) -> dict[str, Any]:
-    """Score some translations, all of them and those of longer sentences."""
-    figures: dict[str, Any] = {"ranked by": name}
+def measured(wanted: References, texts: Sequence[str]) -> dict[str, Any]:
+    """Score all translations, and those of longer sentences by themselves."""
+    figures: dict[str, Any] = {}
     longer = [place for place, source in enumerate(wanted.sources) if _longer(source)]
     for kind, places in (("all", range(len(texts))), ("longer", longer)):
         made = [texts[place] for place in places]
@@ -84,6 +84,12 @@ def row(name: str, wanted: References, texts: Sequence[str]) -> dict[str, Any]:
         faults = count_faults([wanted.sources[place] for place in places], made, targets)
         shares = {"dropped": round(faults.dropped, 4), "loops": round(faults.loops, 4)}
         figures[kind] = scored(made, targets) | shares
+    return figures
+
+
+def row(name: str, wanted: References, texts: Sequence[str]) -> dict[str, Any]:
+    """Return the scores of one ranking, and print them."""
+    figures = {"ranked by": name} | measured(wanted, texts)
     print(
         f"{name:16}"
         + "  ".join(
