@@ -28,6 +28,7 @@ from heedful.model import (
     weight_bytes,
 )
 from heedful.model.config import Attention
+from heedful.model.cost import unlearned_flops
 from heedful.positions.encodings import Rotary
 
 NEEDED = {"vocabulary": 8, "context": 8, "width": 8, "layers": 1}
@@ -130,6 +131,19 @@ def test_operations_by_formula_are_those_that_torch_counts(
     # The first layer's inputs are embeddings, which need a gradient too: nothing is saved.
     total = forward.get_total_flops() + backward.get_total_flops()
     assert total == 2 * length * flops_per_token(config, length, training=True)
+
+
+@each_config
+def test_operations_saved_by_formula_are_those_that_torch_does_not_count(
+    config: DecoderConfig,
+) -> None:
+    decoder, counts = Decoder(config), []
+    tokens = torch.zeros(2, 7, dtype=torch.long)
+    for places in (torch.arange(14), torch.arange(14)[::3]):
+        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+            decoder.logits(decoder.hidden(tokens, places=places)).sum().backward()
+        counts.append(counter.get_total_flops())
+    assert counts[0] - counts[1] == (14 - 5) * unlearned_flops(config)
 
 
 @pytest.mark.parametrize("batch", [1, 3])

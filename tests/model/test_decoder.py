@@ -49,6 +49,23 @@ def test_logits_and_gradients_equal_the_reference(config: DecoderConfig) -> None
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11, msg=name)
 
 
+@each_config
+def test_streams_at_some_places_are_those_of_the_whole_pass(config: DecoderConfig) -> None:
+    decoder = random_decoder(config)
+    tokens, places = random_tokens(config, 3, 7), torch.tensor([0, 4, 5, 6, 12, 20])
+    some = decoder.hidden(tokens, places=places)
+    same = decoder.hidden(tokens).flatten(0, 1)[places]
+    torch.testing.assert_close(some, same, rtol=1e-11, atol=1e-11)
+
+    parameters = dict(decoder.named_parameters())
+    gradients = [
+        torch.autograd.grad((decoder.logits(streams) ** 2).sum(), list(parameters.values()))
+        for streams in (some, same)
+    ]
+    for name, ours, theirs in zip(parameters, *gradients, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11, msg=name)
+
+
 @each_scheme
 def test_changing_the_future_leaves_past_logits_untouched(positions: str) -> None:
     decoder = random_decoder(small_config(positions))

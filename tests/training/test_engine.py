@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from heedful.machine import peak_flops
 from heedful.model import Decoder, flops_per_token
+from heedful.model.cost import unlearned_flops
 from heedful.model.config import Dropout
 from heedful.training import Compute
 from heedful.training.distributed import SingleProcess
@@ -213,7 +214,7 @@ def test_the_peak_is_of_the_precision_and_leaves_no_trace() -> None:
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def test_logits_count_for_learned_tokens_alone() -> None:
+def test_operations_count_what_unlearned_tokens_save() -> None:
     config, feed = small_config(), Numbers()
     session = Session(
         config, feed, SingleProcess(), Choice(precision="float32", lanes=1, compiled=False)
@@ -224,11 +225,8 @@ def test_logits_count_for_learned_tokens_alone() -> None:
     learned = int((batch.targets >= 0).sum())
     assert learned < step.real == int((batch.documents >= 0).sum())
     whole = flops_per_token(config.model, feed.width, training=True)
-    logits = flops_per_token(config.model, training=True) - flops_per_token(
-        config.model.changed(vocabulary=1), training=True
-    )
-    logits = logits * config.model.vocabulary // (config.model.vocabulary - 1)
-    assert step.flops == whole * learned + (whole - logits) * (step.real - learned)
+    saved = unlearned_flops(config.model)
+    assert step.flops == whole * learned + (whole - saved) * (step.real - learned)
 
 
 class Clock:

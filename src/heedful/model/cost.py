@@ -72,6 +72,15 @@ def flops_per_token(
     return (2 * products + attention) * (3 if training else 1)
 
 
+def unlearned_flops(config: DecoderConfig) -> int:
+    """Return the operations that training saves for a token whose successor is not learned.
+
+    It has no logits; and the last layer, which needs its key and its value, computes nothing else.
+    """
+    last = _matrices(config) - config.width * (config.query_width + 2 * config.kv_width)
+    return 6 * (last + config.width * config.vocabulary)
+
+
 def weight_bytes(config: DecoderConfig, precision: Precision = "float32") -> int:
     """Return the memory of the weights."""
     return parameter_count(config) * BYTES[precision]

@@ -33,6 +33,8 @@ from heedful.model.trace import LayerTrace, Trace, TraceRecorder, Visit
 Tokens = Int[Tensor, "batch time"]
 Stream = Float[Tensor, "*axes width"]
 """The residual stream: (batch, time, width), or (rows, width) with one new token a row."""
+Places = Int[Tensor, " places"]
+"""Some of the tokens of a batch, each named once: row · time + column."""
 Map: TypeAlias = Callable[[Tensor], Tensor]
 """From (*axes, inputs) to (*axes, outputs)."""
 
@@ -142,8 +144,12 @@ class AttentionEquations:
         rotation: Rotation | None,
         cache: Cache | None = None,
         recorder: TraceRecorder | None = None,
+        places: Places | None = None,
     ) -> Float[Tensor, "*kept width"]:
-        """Return what the heads read, projected back to the width of the stream."""
+        """Return what the heads read, projected back to the width of the stream.
+
+        With `places`, only for the queries there; all of them are keys and values all the same.
+        """
         vectors = self.qkv(x)
         vectors = vectors.view(*vectors.shape[:-1], -1, self.head_width)
         heads, kv_heads = self.heads, self.kv_heads
@@ -151,7 +157,8 @@ class AttentionEquations:
         if self.query_norm is not None and self.key_norm is not None:
             queries, keys = torch.split_with_sizes(matched, (heads, kv_heads), dim=-2)
             matched = torch.cat([self.query_norm(queries), self.key_norm(keys)], dim=-2)
-        return self.output(self.attend(matched, values, mask, rotation, cache, recorder))
+        read = self.attend(matched, values, mask, rotation, cache, recorder)
+        return self.output(read if places is None else take_places(read, places))
 
     def attend(
         self,
@@ -257,12 +264,15 @@ class BlockEquations:
         rotation: Rotation | None = None,
         cache: Cache | None = None,
         recorder: TraceRecorder | None = None,
+        places: Places | None = None,
     ) -> Float[Tensor, "*kept width"]:
-        """Return the stream after this layer."""
+        """Return the stream after this layer, or of it what is at some places."""
         if recorder is not None:
             stream = recorder.change("before", stream)
         x = self.attention_norm(stream) if self.pre_norm else stream
-        attended = self.attention(x, mask, rotation, cache, recorder)
+        attended = self.attention(x, mask, rotation, cache, recorder, places)
+        if places is not None:
+            stream = take_places(stream, places)
         if recorder is not None:
             attended = recorder.change("attended", attended)
         middle, attended = self._add(stream, attended, self.attention_norm)
@@ -322,11 +332,44 @@ def run_blocks(
     rotation: Rotation | None,
     cache: Cache | None = None,
     recorder: TraceRecorder | None = None,
+    places: Places | None = None,
 ) -> Float[Tensor, "*kept width"]:
-    """Return the stream after all layers, and after the last norm if there is one."""
-    for block in blocks:
+    """Return the stream after all layers, and after the last norm if there is one.
+
+    With `places`, only there: the last layer needs the others as keys and values alone, and
+    computes nothing else for them.
+    """
+    *before, last = blocks
+    for block in before:
         stream = block(stream, mask, rotation, cache, recorder)
+    stream = last(stream, mask, rotation, cache, recorder, *(() if places is None else (places,)))
     return stream if norm is None else norm(stream)
+
+
+def take_places(stream: Float[Tensor, "batch time width"], places: Places) -> Stream:
+    """Return the vectors at some places, (place, width).
+
+    torch adds up the gradients of rows that were taken twice, one number at a time. No place is
+    named twice here, so that a copy will do.
+    """
+    taken: Tensor = _TakePlaces.apply(stream, places)  # type: ignore[no-untyped-call]
+    return taken
+
+
+class _TakePlaces(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, stream: Tensor, places: Tensor) -> Tensor:
+        context.save_for_backward(places)
+        context.shape = stream.shape
+        return stream.flatten(0, 1).index_select(0, places)
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (places,) = context.saved_tensors
+        of_stream = gradient.new_zeros(context.shape)
+        of_stream.view(-1, gradient.shape[-1]).index_copy_(0, places, gradient)
+        return of_stream, None
 
 
 class SelfAttention(AttentionEquations, nn.Module):
@@ -469,8 +512,9 @@ class Decoder(nn.Module):
         documents: Tensor | None = None,
         cache: Cache | None = None,
         recorder: TraceRecorder | None = None,
+        places: Places | None = None,
     ) -> Stream:
-        """Return the stream from which the logits are read."""
+        """Return the stream from which the logits are read: everywhere, or at some places."""
         self._check(tokens, documents, cache)
         weight, config = self.embedding.weight, self.config
         positions = position_ids(tokens, documents, cache)
@@ -481,7 +525,7 @@ class Decoder(nn.Module):
         if recorder is not None:
             stream = recorder.begin(stream, mask, 0 if cache is None else cache.length)
         rotation = self.rotation(positions, cache)
-        stream = run_blocks(self.blocks, self.norm, stream, mask, rotation, cache, recorder)
+        stream = run_blocks(self.blocks, self.norm, stream, mask, rotation, cache, recorder, places)
         if recorder is not None:
             stream = recorder.change("final", stream)
         if cache is not None:

@@ -112,11 +112,13 @@ class Objective(nn.Module):
     def forward(self, tokens: Tensor, targets: Tensor, documents: Tensor | None = None) -> Tensor:
         """Return Σ −log p(target) over the learned tokens."""
         with self._cast(tokens.device.type):
-            hidden = self.decoder.hidden(tokens, documents=documents).flatten(0, 1)
             targets = targets.flatten()
-            learned = targets != IGNORE
-            if int(learned.sum()) < len(targets):
-                hidden, targets = hidden[learned], targets[learned]
+            learned = (targets != IGNORE).nonzero().flatten()
+            if len(learned) < len(targets):
+                targets = targets[learned]
+                hidden = self.decoder.hidden(tokens, documents=documents, places=learned)
+            else:
+                hidden = self.decoder.hidden(tokens, documents=documents).flatten(0, 1)
             if self._by_hand(hidden):
                 return summed_loss(hidden, self._head(), targets, self.smoothing, self._kind())
             logits = self.decoder.logits(hidden)

@@ -36,6 +36,7 @@ from torch import Tensor, nn
 
 from heedful.errors import ConfigError, InputError, RunError
 from heedful.model import Decoder, flops_per_token
+from heedful.model.cost import unlearned_flops
 from heedful.training import config as settings
 from heedful.training import randomness
 from heedful.training.checkpoint import Contents
@@ -126,8 +127,7 @@ class Session:
         self.tokens += real
         width = batches[0].tokens.shape[1]
         flops = flops_per_token(config.model, width, training=True) * real
-        # Logits are computed for learned tokens alone.
-        flops -= 6 * config.model.width * config.model.vocabulary * (real - count)
+        flops -= unlearned_flops(config.model) * (real - count)
         return TrainingStep(loss, norm, share, real, flops, int(signals))
 
     def evaluate(self, evaluate: Evaluate) -> Evaluation:

@@ -153,7 +153,7 @@ inline float product(const float* v, const Kept* row, std::int64_t length) {
 // input, so that a panel is read in order, from memory once and from the cache for the other rows.
 // A tile is a panel times a few rows, with all its sums in registers.
 constexpr std::int64_t PANEL = 2 * LANES;
-constexpr int TILE_ROWS = 6;  // two registers of outputs each: twelve sums, of sixteen registers
+constexpr std::int64_t TILE_ROWS = 6;  // two registers of outputs each: twelve sums, of sixteen
 
 // How a panel of floats is multiplied: one input at a time.
 struct Floats {
@@ -212,7 +212,7 @@ struct Bytes {
 
 // sums (rows, PANEL) = x (rows, steps) times a panel of so many steps. A compiler keeps the sums in
 // registers only if the loops over them are written out.
-template <typename Kind, int rows>
+template <typename Kind, std::int64_t rows>
 inline void tile(const typename Kind::Input* x, const typename Kind::Number* panel,
                  std::int64_t steps, typename Kind::Sum* sums) {
     typename Kind::Sum left[rows] = {}, right[rows] = {};
@@ -230,8 +230,8 @@ inline void tile(const typename Kind::Input* x, const typename Kind::Number* pan
 }
 
 // The same for `wanted` rows, at most TILE_ROWS.
-template <typename Kind, int rows = TILE_ROWS>
-inline void tile_of(int wanted, const typename Kind::Input* x, const typename Kind::Number* panel,
+template <typename Kind, std::int64_t rows = TILE_ROWS>
+inline void tile_of(std::int64_t wanted, const typename Kind::Input* x, const typename Kind::Number* panel,
                     std::int64_t steps, typename Kind::Sum* sums) {
     if (wanted == rows) return tile<Kind, rows>(x, panel, steps, sums);
     if constexpr (rows > 1) tile_of<Kind, rows - 1>(wanted, x, panel, steps, sums);
@@ -324,10 +324,12 @@ struct Matrix {
         for (std::int64_t start = 0; start < outputs; start += PANEL) {
             const auto* panel = first + start * steps * Kind::numbers;
             typename Kind::Sum sums[2 * TILE_ROWS];
-            for (std::int64_t r = 0; r < rows; r += TILE_ROWS) {
-                const int here = static_cast<int>(std::min<std::int64_t>(TILE_ROWS, rows - r));
+            // Tiles of like height: with four sums only, each would wait for its last addition.
+            std::int64_t tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+            for (std::int64_t r = 0, here; r < rows; r += here, --tiles) {
+                here = (rows - r + tiles - 1) / tiles;
                 tile_of<Kind>(here, x + r * steps, panel, steps, sums);
-                for (int k = 0; k < 2 * here; ++k) {
+                for (std::int64_t k = 0; k < 2 * here; ++k) {
                     const std::int64_t row = r + k / 2, o = start + k % 2 * std::int64_t{LANES};
                     if (o >= outputs) continue;
                     const std::size_t bytes =
