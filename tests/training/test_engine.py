@@ -17,8 +17,8 @@ from torch.nn import functional
 
 from heedful.machine import peak_flops
 from heedful.model import Decoder, flops_per_token
-from heedful.model.cost import unlearned_flops
 from heedful.model.config import Dropout
+from heedful.model.cost import unlearned_flops
 from heedful.training import Compute
 from heedful.training.distributed import SingleProcess
 from heedful.training.engine import Choice, Lanes, Single, choose

@@ -29,8 +29,8 @@ from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from flint import arb, ctx
-from scipy.optimize import brentq
 
 from heedful.claims import balls, statistics
 from heedful.claims.algebra import sign_of
@@ -464,7 +464,8 @@ class _Question:
             low *= 16
         while gap(high) > 0:
             high *= 16
-        found = brentq(gap, max(low, -FARTHEST), min(high, FARTHEST), xtol=1e-15, rtol=1e-12)
+        ends = max(low, -FARTHEST), min(high, FARTHEST)
+        found = scipy.optimize.brentq(gap, *ends, xtol=1e-15, rtol=1e-12)
         return float(found)
 
     def _gap(self, compiled: CompiledClaim, case: Case, y: float) -> float:

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy  # its parts are imported when they are first used
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from heedful.attention.design import Certificate, Design
 from heedful.attention.distribution import KeyCloud, NoiseStudy
@@ -37,6 +34,10 @@ from heedful.views.drawing import (
     new_figure,
 )
 from heedful.views.formatting import at_least, at_most, many, matrix, number, sentence, some, vector
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 READING_ROWS = 20
 """Keys listed in the terminal; the rest is summed up."""
@@ -69,7 +70,7 @@ def reading_figure(record: Reading | AttentionResult) -> Figure:
             axes.bar(np.arange(len(weights)), weights, color=colours, width=0.8)
             axes.set(xlabel="key $i$", ylabel=r"$\alpha_i$", ylim=(0, 1))
             axes.set_title("Where the query reads")
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.locator_params(axis="x", integer=True)
             return figure
         grid = weights.reshape(-1, weights.shape[-1])
         figure = new_figure(7.2, min(7.2, 2.2 + 0.22 * len(grid)))
@@ -433,7 +434,7 @@ def _draw_margins(axes: Axes, record: Copyable) -> None:
         # At least a decade, or a logarithmic axis has no labels.
         axes.set_ylim(lower.min() / 3, max(upper.max(), lower.max()) * 3.5)
     axes.set(xlabel="keys, sorted by margin", ylabel="margin", xlim=(0.5, n + 0.5))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.locator_params(axis="x", integer=True)
     axes.legend(fontsize=9, loc="best")
     axes.set_title(f"{record.count:,} of {n:,} can be copied")
 

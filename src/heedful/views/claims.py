@@ -13,11 +13,10 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from heedful import __version__
 from heedful.claims.checker import WORDS, CheckReport, Explanation, SheetSummary
@@ -44,6 +43,9 @@ from heedful.views.blocks import (
 from heedful.views.drawing import BLUE, GREEN, ORANGE, house_style, new_figure
 from heedful.views.formatting import many, number, sentence
 from heedful.views.html import environment
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TONES = {"proved": "good", "supported": "fine", "refuted": "bad", "undecided": "unsure"}
 KIND_TONES = {

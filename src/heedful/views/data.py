@@ -6,9 +6,7 @@ Texts of a corpus come from strangers: characters that a terminal would obey are
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from typing import TYPE_CHECKING
 
 from heedful.data.inspection import CorpusFacts, Inspection, Lengths, SideFacts
 from heedful.data.published import FetchedCorpus
@@ -17,6 +15,9 @@ from heedful.data.text_files import shown
 from heedful.views.blocks import Block, Bullets, Text, table
 from heedful.views.drawing import PALETTE, house_style, new_figure
 from heedful.views.formatting import many, number, sentence
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST_ODD = 12
 LONGEST_EXAMPLE = 160
@@ -56,7 +57,7 @@ def inspection_figure(record: Inspection) -> Figure:
                 axes.stairs(lengths.counts, lengths.edges, color=colour, fill=True, alpha=0.25)
                 axes.stairs(lengths.counts, lengths.edges, color=colour, label=label)
             axes.set_title(shown(corpus.name))
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.locator_params(axis="x", integer=True)
             axes.set_xlabel("words in a text")
             axes.set_ylabel("texts")
             axes.legend()

@@ -3,6 +3,9 @@
 Figures are drawn by matplotlib with one style. Text and axes are drawn in a marker colour:
 a saved file gets ink in its place, the HTML page gets `currentColor`, so that one drawing
 is readable on light and on dark pages.
+
+matplotlib takes as long to import as everything else that judges a claim, so it is imported where
+something is drawn, here and in the other views.
 """
 
 from __future__ import annotations
@@ -14,17 +17,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
 import numpy as np
 from cycler import cycler
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from heedful.files import write_atomic
 from heedful.views import blocks
 from heedful.views.formatting import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 INK = "#1f2430"
 MARKER = "#010203"
@@ -76,23 +80,30 @@ STYLE: dict[Any, Any] = {
 @contextmanager
 def house_style() -> Iterator[None]:
     """Draw in the house style inside this block."""
+    import matplotlib
+
     with matplotlib.rc_context(STYLE):
         yield
 
 
-class Drawing(Figure):
-    """A figure that a notebook shows with text in its own colour, on light and on dark."""
+@cache
+def _kind_of_figure() -> type[Figure]:
+    """Return matplotlib's figure with what a notebook shows: text in its own colours."""
+    from matplotlib.figure import Figure
 
-    def _repr_html_(self) -> str:
-        titles = [axes.get_title(loc="left") or axes.get_title() for axes in self.axes]
-        label = next(filter(None, titles), "figure")
-        style = f"max-width:{self.get_figwidth() * 96:.0f}px"
-        return f'<div style="{style}">{inline_svg(self, label)}</div>'
+    class Drawing(Figure):
+        def _repr_html_(self) -> str:
+            titles = [axes.get_title(loc="left") or axes.get_title() for axes in self.axes]
+            label = next(filter(None, titles), "figure")
+            style = f"max-width:{self.get_figwidth() * 96:.0f}px"
+            return f'<div style="{style}">{inline_svg(self, label)}</div>'
+
+    return Drawing
 
 
 def new_figure(width: float = 7.2, height: float = 3.6) -> Figure:
     """Return an empty figure (inches); no window is ever opened."""
-    return Drawing(figsize=(width, height), layout="constrained")
+    return _kind_of_figure()(figsize=(width, height), layout="constrained")
 
 
 def figure_block(figure: Figure, label: str, caption: str, command: str = "") -> blocks.Figure:
@@ -179,7 +190,7 @@ def _recolour(figure: Figure) -> None:
 def formula_svg(latex: str, size: float = 13.0) -> str:
     """Return a displayed formula as inline SVG, scaled in em so that it follows the text."""
     with house_style():
-        figure = Figure(figsize=(0.01, 0.01))
+        figure = _kind_of_figure()(figsize=(0.01, 0.01))
         text = figure.text(0, 0, f"${latex}$", fontsize=size)
         # Measure first, then give the figure exactly the room the formula needs.
         box = text.get_window_extent()

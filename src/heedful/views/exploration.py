@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy  # its parts are imported when they are first used
-from matplotlib.figure import Figure
 
 from heedful.studies.exploration import Averaging, Exploration, NoiseContrast
 from heedful.views.attention import cloud_figure, robust_heads_figure, sequence_figure
@@ -23,6 +23,9 @@ from heedful.views.drawing import (
     new_figure,
 )
 from heedful.views.formatting import number, sentence
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def exploration_section(record: Exploration, seconds: float) -> Section:

@@ -11,17 +11,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.font_manager import findfont, get_font
 
 from heedful.records import Record
 from heedful.views.blocks import Block, Group, Table, Text, facts, shown
 from heedful.views.drawing import BLUE, house_style, new_figure
 from heedful.views.formatting import many, number, some
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 LONGEST_FIELD = 400
 """Characters of a value that are shown: `to_dict` has the rest."""
@@ -222,4 +223,6 @@ def _written_figure(text: str) -> Figure:
 @cache
 def _characters() -> frozenset[int]:
     """Return what the face of a drawn table has: a missing sign is a box, not a warning."""
+    from matplotlib.font_manager import findfont, get_font
+
     return frozenset(get_font(findfont("DejaVu Sans Mono")).get_charmap())

@@ -6,11 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import MaxNLocator
 
 from heedful.errors import InputError
 from heedful.views.blocks import (
@@ -42,6 +37,9 @@ from heedful.views.drawing import (
 from heedful.views.formatting import number, sentence
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from heedful.stats import Estimate
     from heedful.studies.heads.behaviour import Behaviour, HeadBehaviour
     from heedful.studies.heads.heads_study import Comparisons, HeadsStudy
@@ -486,6 +484,9 @@ def _tokens(predictable: Predictable, command: str) -> Group:
 
 def heads_map(record: HeadsStudy) -> Figure:
     """Draw every head as a square: its label as colour, its effective number of keys inside."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Patch, Rectangle
+
     behaviour = record.behaviour
     if behaviour is None:
         raise InputError(
@@ -601,7 +602,7 @@ def robustness_figure(record: Robustness) -> Figure:
         _band(left, places, [one.independent for one in record.layers], GREEN, "layer, own lengths")
         left.plot([], [], "o", color=GREY, ms=3.5, label="single heads")
         left.set(xlabel="layer", ylabel=r"change, relative to $\|c\|$", ylim=(0, None))
-        left.xaxis.set_major_locator(MaxNLocator(integer=True))
+        left.locator_params(axis="x", integer=True)
         left.set_title("Keys of uncertain length")
         left.legend(fontsize=8)
         _ablations(right, record)

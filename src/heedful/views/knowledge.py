@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from heedful.studies.conclusions import sentences
 from heedful.studies.knowledge.findings import (
@@ -46,6 +45,10 @@ from heedful.views.drawing import (
     new_figure,
 )
 from heedful.views.formatting import number, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FOLLOWED = {
     "pointed": "the place that the name points to",

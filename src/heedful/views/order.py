@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure
 
 from heedful.attention.equivariance import Equivariance
 from heedful.attention.layer_check import LayerCheck
@@ -29,6 +26,10 @@ from heedful.views.drawing import (
     new_figure,
 )
 from heedful.views.formatting import matrix, number, sentence
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 EQUATIONS = {
     "equivariance": "f(PX) = P f(X)",
@@ -167,6 +168,8 @@ def _case_figure(found: OrderFinding) -> Figure:
 
 def _verdicts_figure(record: OrderStudy) -> Figure:
     layers, laws = _axes(record)
+    from matplotlib.colors import ListedColormap
+
     figure = new_figure(2.6 + 1.75 * len(laws), 0.9 + 0.36 * len(layers))
     axes = figure.add_subplot()
     codes = {None: 0, True: 1, False: 2}
@@ -197,7 +200,7 @@ MOST_POINTS = 2000
 MOST_LABELS = 16
 """Heads named in a legend."""
 
-Panel = Callable[[Axes, PositionsStudy], None]
+Panel: TypeAlias = "Callable[[Axes, PositionsStudy], None]"
 
 
 def positions_blocks(record: PositionsStudy) -> Iterator[Block]:
@@ -301,6 +304,8 @@ def _draw_wavelengths(axes: Axes, record: PositionsStudy) -> None:
 
 
 def _draw_slopes(axes: Axes, record: PositionsStudy) -> None:
+    from matplotlib import colormaps
+
     assert record.slopes is not None
     gaps = np.linspace(0, record.length - 1, 200)
     shades = colormaps["viridis"](np.linspace(0.05, 0.85, len(record.slopes)))

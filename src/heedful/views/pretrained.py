@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from heedful.stats import percent, wilson
 from heedful.studies.knowledge.findings import KNOWN, UNKNOWN, UNSURE, SignalSeparation, TestAnswer
@@ -27,6 +26,9 @@ from heedful.views.knowledge import (
     promise_sentence,
     told_apart_table,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BORN = re.compile(r"^In which city or town was (.+) born\?$")
 """How our questions ask for a birth place."""

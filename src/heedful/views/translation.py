@@ -7,11 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
-from matplotlib.font_manager import findfont, get_font
 
 from heedful.data.corpus import LANGUAGES
 from heedful.records import Record
@@ -32,6 +27,10 @@ from heedful.views.drawing import (
 from heedful.views.formatting import number
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from heedful.studies.translation import Translation
     from heedful.studies.translation.attribution import Alignment, AttributionStudy
     from heedful.studies.translation.quality import WordConfidence
@@ -49,8 +48,6 @@ SHOWN = 0.15
 """Source words that get less of the reading are left out of the text."""
 MOST_WORDS = 40
 """Words on a side of the figure; longer lines are cut, and it says so."""
-# From nothing to the house's blue: what is not read is the page itself, light or dark.
-READING = LinearSegmentedColormap.from_list("reading", [(0, f"{BLUE}00"), (1, f"{BLUE}ff")])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -143,6 +140,10 @@ def alignment_blocks(record: Alignment) -> Iterator[Block]:
 
 def alignment_figure(record: Alignment) -> Figure:
     """Draw who read whom: a row for each output word, a column for each source word."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    # From nothing to the house's blue: what is not read is the page itself, light or dark.
+    colours = LinearSegmentedColormap.from_list("reading", [(0, f"{BLUE}00"), (1, f"{BLUE}ff")])
     rows = [drawable(word) for word in record.target_words[:MOST_WORDS]]
     columns = [drawable(word) for word in record.source_words[:MOST_WORDS]]
     weights = np.asarray(record.weights)[: len(rows), : len(columns)]
@@ -153,7 +154,7 @@ def alignment_figure(record: Alignment) -> Figure:
         )
         axes = figure.add_subplot()
         axes.grid(False)
-        axes.pcolormesh(weights, cmap=READING, vmin=0.0, vmax=1.0, edgecolors="none")
+        axes.pcolormesh(weights, cmap=colours, vmin=0.0, vmax=1.0, edgecolors="none")
         _label_cells(axes, weights)
         axes.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=40, ha="left")
         axes.set_yticks(np.arange(len(rows)) + 0.5, rows)
@@ -237,6 +238,8 @@ def attribution_figure(record: AttributionStudy) -> Figure:
 
 def drawable(word: str) -> str:
     """Return a word with a box for each letter that the font of the figures does not have."""
+    from matplotlib.font_manager import findfont, get_font
+
     font = get_font(findfont("DejaVu Sans"))
     return "".join(letter if font.get_char_index(ord(letter)) else "□" for letter in word)
 
