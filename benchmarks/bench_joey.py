@@ -224,13 +224,14 @@ def of_ours(
     """Train our recipe with as many steps as fit into a budget, and score it."""
     trial = prepare(merged(values, {"steps": TRIAL, "evaluate_every": 10**6}))
     steps: list[float] = []
-    hooks = Hooks(report=lambda _state: steps.append(time.process_time()))
+    hooks = Hooks(report=lambda _state: steps.append(time.process_time()), adapt=trial.adapt)
     train(trial.config, trial.batches, folder / "trial", data=trial.hashes, hooks=hooks)
     each = (steps[-1] - steps[3]) / (len(steps) - 4)  # the first ones warm up
     count = max(round(60 * minutes / each), 10)
     made = prepare(merged(values, {"steps": count, "evaluate_every": 10**6, "save_every": 10**6}))
     run = folder / "run"
-    result = train(made.config, made.batches, run, data=made.hashes)
+    hooks = Hooks(adapt=made.adapt)
+    result = train(made.config, made.batches, run, data=made.hashes, hooks=hooks)
     keep_model(run, lambda: trained_decoder(run), made.tokenizer, format_of(made))
     texts = Translator.open(run).texts(test.sources, beam=BEAM)
     return {

@@ -160,7 +160,7 @@ def train(settings: Mapping[str, Any] | Path | str, run: Path | str) -> Finished
 
     values = dict(settings) if isinstance(settings, Mapping) else read_values(Path(settings))
     training = prepare(values)
-    hooks = Hooks(evaluate=held_out_loss(training.held_out))
+    hooks = Hooks(evaluate=held_out_loss(training.held_out), adapt=training.adapt)
     finished = train_to_end(
         Path(run), training.config, training.batches, data=training.hashes, hooks=hooks
     )

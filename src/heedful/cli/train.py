@@ -227,7 +227,11 @@ def train(
         RunFolder(folder).check_new()  # before a large corpus is read for nothing
     made = prepare(_with_files(values, files, held_out_files))
     with meter("starting") as show_progress:
-        hooks = Hooks(evaluate=held_out_loss(made.held_out), report=told_to(show_progress))
+        hooks = Hooks(
+            evaluate=held_out_loss(made.held_out),
+            report=told_to(show_progress),
+            adapt=made.adapt,
+        )
         if again and (folder / "config.json").is_file():
             result = go_on(folder, made.batches, data=made.hashes, hooks=hooks, strategy=strategy)
         else:
@@ -313,7 +317,11 @@ def resume(
         )
     made = prepare(settings)
     with meter("starting") as show_progress:
-        hooks = Hooks(evaluate=held_out_loss(made.held_out), report=told_to(show_progress))
+        hooks = Hooks(
+            evaluate=held_out_loss(made.held_out),
+            report=told_to(show_progress),
+            adapt=made.adapt,
+        )
         result = go_on(run, made.batches, data=made.hashes, hooks=hooks, strategy=strategy)
     return finish(result, made, json=json)
 

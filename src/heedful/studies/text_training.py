@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import torch
 from pydantic import NonNegativeInt, PositiveInt
 
 from heedful.data.batches import (
@@ -34,9 +35,12 @@ from heedful.data.synthetic.biographies import biographies
 from heedful.data.synthetic.phrasebook import phrasebook
 from heedful.data.text_files import ReadOptions
 from heedful.errors import ConfigError, InputError
+from heedful.model import Decoder
 from heedful.settings import Settings
+from heedful.studies.alignment import aligned_embeddings
 from heedful.tokenization import Tokenizer, learn_tokenizer
 from heedful.training.config import TrainingConfig, config_of
+from heedful.training.hooks import Adapt
 
 
 class TextData(Settings):
@@ -74,6 +78,9 @@ class TextData(Settings):
     """For pairs: joined to longer texts, and with other names and numbers, in training."""
     learn: Literal["targets", "all"] = "targets"
     """For pairs: whether the loss counts the targets only, or the sources too."""
+    embeddings: Literal["random", "aligned"] = "random"
+    """For pairs: first embeddings drawn at random, or those of source tokens beside the target
+    tokens that translate them, as the training pairs tell (`heedful.studies.alignment`)."""
     layout: Literal["packed", "bucketed"] = "packed"
     """Several texts in each row of `width` tokens; or texts of like length together."""
     width: PositiveInt = 128
@@ -262,6 +269,8 @@ class TextTraining:
     """SHA-256 of the corpus, of its files, and of the held-out texts."""
     languages: tuple[str, str] | None
     """From which language into which, for pairs; None for texts that stand alone."""
+    adapt: Adapt | None = None
+    """What changes the first weights of the decoder; None: they are as the seed draws them."""
 
 
 def prepare(values: dict[str, Any]) -> TextTraining:
@@ -274,6 +283,11 @@ def prepare(values: dict[str, Any]) -> TextTraining:
     config = _configured(values, data, tokenizer.size)
     hashes = {"corpus": train.fingerprint, "held out": kept.fingerprint}
     hashes |= {f"file {origin.path}": origin.sha256 for origin in train.origins}
+    adapt = None
+    if data.embeddings == "aligned":
+        if not isinstance(train, Pairs):
+            raise ConfigError("data.embeddings", "are for pairs", expected="a corpus of pairs")
+        adapt = _aligning(train, tokenizer, data.seed)
     if data.variation is not None:
         if not isinstance(train, Pairs):
             raise ConfigError("data.variation", "is for pairs", expected="a corpus of pairs")
@@ -285,7 +299,22 @@ def prepare(values: dict[str, Any]) -> TextTraining:
         tokenizer=tokenizer,
         hashes=hashes,
         languages=train.languages if isinstance(train, Pairs) else None,
+        adapt=adapt,
     )
+
+
+def _aligning(pairs: Pairs, tokenizer: Tokenizer, seed: int) -> Adapt:
+    """Return what gives a decoder embeddings that know which tokens translate which."""
+
+    def adapt(decoder: Decoder) -> None:
+        sources, targets = (tokenizer.encode_batch(list(side)) for side in pairs.sides)
+        width = decoder.config.width
+        table = aligned_embeddings(sources, targets, tokenizer.size, width, seed)
+        with torch.no_grad():
+            for weight in (decoder.embedding.weight, decoder.head_weight):
+                weight.copy_(torch.from_numpy(table))
+
+    return adapt
 
 
 def _tokenizer(parts: CorpusParts, data: TextData) -> Tokenizer:
