@@ -65,6 +65,10 @@ CHANGES: dict[str, Change] = {
     "sentences of the LibreOffice help added": Change(("data.added=8000",), file="libreoffice"),
     "novels with written French added": Change(("data.added=20000",), file="novels"),
     "sources learned too": Change(('data.learn="all"',)),
+    "words beside their translations": Change(('data.embeddings="aligned"',)),
+    "half the tokens a step, twice the steps": Change(
+        ("data.rows=12", "steps=1800", "schedule.warmup=200")
+    ),
     "4,000 byte pairs": Change(("data.vocabulary=4000",)),
     "16,000 byte pairs": Change(("data.vocabulary=16000",)),
     "8 layers of 136": Change(
