@@ -92,10 +92,20 @@ def test_the_steps_of_the_same_work_are_those_that_finished_trainings_give(
     assert alone.result(LONGER, 40).steps == steps > 2 * scratch.steps
 
 
+EARLY, LATE = ("language model", signal.SIGTERM), ("here", signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        pytest.param((LATE,), id="once"),
+        pytest.param((EARLY, LATE), id="twice", marks=[pytest.mark.long]),
+    ],
+)
 def test_signals_stop_all_trainings_and_the_study_goes_on(
-    alone: TranslationStudy, tmp_path: Path
+    moments: tuple[tuple[str, signal.Signals], ...], alone: TranslationStudy, tmp_path: Path
 ) -> None:
-    for moment, number in (("language model", signal.SIGTERM), ("here", signal.SIGINT)):
+    for moment, number in moments:
         with pytest.raises(RunStoppedError) as caught:
             run_study(settings(2), tmp_path, tell=stopping(moment, number))
         assert caught.value.exit_code == 128 + number
