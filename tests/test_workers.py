@@ -69,7 +69,7 @@ def test_a_task_that_breaks_a_limit_ends_alone() -> None:
     start = time.monotonic()
     with Pool(WORK, workers=2, limits=TaskLimits(seconds=2.0, megabytes=128)) as pool:
         outcomes = pool.map(orders)
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 300  # it does not wait for a sleep of 600
     assert [outcome.kind for outcome in outcomes] == [
         "time", "time", "memory", "crash", "crash", "failure", "error", "value",
     ]  # fmt: skip
@@ -169,14 +169,12 @@ def test_a_cancelled_task_is_ended_or_forgotten_and_others_go_on(tmp_path: Path)
     heard: list[TaskOutcome] = []
     with Pool(WORK, (str(diary),), workers=1) as pool:
         running = pool.submit("loop", heard.append)
-        waiting = pool.submit("sleep 25", heard.append)
+        waiting = pool.submit("sleep 600", heard.append)
         assert wait_until(diary.exists)
-        began = time.monotonic()
         waiting.cancel()
         running.cancel()
         pool.submit("other", lambda outcome: done.set())
-        assert done.wait(60)
-        assert time.monotonic() - began < 20
+        assert done.wait(150)  # nobody waited for the sleep
     assert heard == []
     assert [line.split()[1] for line in diary.read_text("utf-8").splitlines()] == ["loop", "other"]
 
