@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
+from typing import Any
 
 from heedful.data.languages import NAMES, guess_language
 from heedful.errors import InputError
 from heedful.studies.translation.quality import doubtful_words, numbers, repeats
+from heedful.studies.translation.stand_ins import Lent, best_restored, lent_sentences
 from heedful.studies.translation.translator import CHUNK, ROWS, Translation, Translator, problem_of
 
 ABBREVIATIONS = frozenset(
@@ -93,15 +96,49 @@ def translate_texts(
                 cut.append([] if problem else pieces_of(translator, line))
             code = code != fence
         asked = [_asked(piece) for pieces in cut for piece in pieces if piece.translated]
-        found = translator.translate(
-            asked, beam=beam, nbest=beam, length_penalty=length_penalty, batch=batch
-        )
+        search: dict[str, Any] = {"beam": beam, "nbest": beam, "batch": batch}
+        translate = partial(translator.translate, length_penalty=length_penalty, **search)
+        found = _with_names(translator, asked, translate)
         for line, problem, pieces in zip(chunk, problems, cut, strict=True):
             if problem or not pieces:
                 yield Translation(source=line, text="", problem=problem)
                 continue
-            made = [_chosen(next(found)) if piece.translated else None for piece in pieces]
+            made = [next(found) if piece.translated else None for piece in pieces]
             yield _together(translator, line, pieces, made)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Lending(Translation):
+    """A translation that was made with stand-ins, which `hypotheses` still have."""
+
+    lent: Lent
+
+
+def _with_names(
+    translator: Translator, asked: Sequence[str], translate: Callable[..., Iterator[Translation]]
+) -> Iterator[Translation]:
+    """Translate sentences; those that lose a name or a number once more, with stand-ins."""
+    found = map(_chosen, translate(asked))
+    if not translator.format.stand_ins:
+        return found
+    plain = list(found)
+    ways = [lent_sentences(translator, one) if one.hypotheses else [] for one in plain]
+    again = translate([lent.text for several in ways for lent in several])
+    return iter(
+        [
+            _restored(one, several, list(islice(again, len(several))))
+            for one, several in zip(plain, ways, strict=True)
+        ]
+    )
+
+
+def _restored(one: Translation, ways: Sequence[Lent], found: Sequence[Translation]) -> Translation:
+    """Return a sentence translated with stand-ins, if they all came out of it; else as it was."""
+    best = best_restored(ways, found)
+    if best is None:
+        return one
+    text, hypothesis, lent = best
+    return _Lending(source=one.source, text=text, hypotheses=(hypothesis,), lent=lent)
 
 
 def _chosen(one: Translation) -> Translation:
@@ -141,6 +178,7 @@ def _together(
         for one in done
         if one.hypotheses and not one.problem
         for word in doubtful_words(translator, one.hypotheses[0])
+        if not (isinstance(one, _Lending) and word.text in dict(one.lent.words))
     ]
     if doubted:
         more = f" and {len(doubted) - MOST_DOUBTED} more" if len(doubted) > MOST_DOUBTED else ""
@@ -148,7 +186,8 @@ def _together(
     if left:
         more = f" (and {len(left) - 1} more parts)" if len(left) > 1 else ""
         notes.append(f"{left[0]}: it was left as it is{more}")
-    hypotheses = done[0].hypotheses if len(pieces) == len(done) == 1 else ()
+    whole = len(pieces) == len(done) == 1 and not isinstance(done[0], _Lending)
+    hypotheses = done[0].hypotheses if whole else ()
     return Translation(source=line, text=text, hypotheses=hypotheses, notes=tuple(notes))
 
 

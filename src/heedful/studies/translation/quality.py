@@ -52,7 +52,8 @@ _GRAMMAR = """
 GRAMMAR = frozenset(_GRAMMAR.split())
 """English words that carry grammar more than content, and words for which there are others."""
 
-_NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f ]\d+)*")
+NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f ]\d+)*")
+"""A number in digits, with what groups them."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
@@ -123,7 +124,7 @@ def numbers(text: str) -> set[str]:
     >>> sorted(numbers("En 1789, 12 000 hommes"))
     ['12000', '1789']
     """
-    return {re.sub(r"\D", "", number) for number in _NUMBER.findall(text)}
+    return {re.sub(r"\D", "", number) for number in NUMBER.findall(text)}
 
 
 def _words(text: str) -> list[str]:

@@ -76,6 +76,8 @@ class TranslationFormat(Settings):
     """The model for the way back, by its name, which ranks what the beams find; None: nobody."""
     reverse_weight: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = 0.0
     """λ, how much the way back counts; chosen on held-out text."""
+    stand_ins: tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...] = ()
+    """Names of one kind, and numbers, that the model never gets wrong (`stand_ins`)."""
     right_words: tuple[tuple[float, float], ...] = ()
     """Points of log p of a word and the share of such words that were right (`quality`)."""
 
@@ -106,6 +108,7 @@ class TranslationFormat(Settings):
     def write(self, folder: Path) -> None:
         """Write it beside the weights."""
         unused = set() if self.right_words else {"right_words"}
+        unused |= set() if self.stand_ins else {"stand_ins"}
         unused |= set() if self.reverse else {"reverse", "reverse_weight"}
         try:
             write_json(folder / FILE, self.model_dump(mode="json", exclude=unused))
