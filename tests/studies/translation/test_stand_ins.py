@@ -41,7 +41,9 @@ def of(source: str, text: str) -> Translation:
         ("Je vois Nadia Benali.", "I see Nada.", ["Nadia Benali"]),
         ("Il vient d'Orléans.", "He just came.", ["Orléans"]),
         ("Les Wallons parlent aux Wallons.", "They talk.", []),  # peoples have English names
-        ("Lefebvre habite ici.", "He lives here.", []),  # any first word has a capital
+        ("Lefebvre habite ici depuis hier.", "He has lived here.", ["Lefebvre"]),
+        ("Demain il fera beau ici.", "It will be fine here.", []),  # any first word has a capital
+        ("Lefebvre !", "He!", []),
         ("Tom est à Boston.", "He is there.", []),  # tokens of their own: the model knows them
         ("Il est né en 1938.", "He was born in 1977.", ["1938"]),
         ("Il y a 12 000 arbres.", "There are 12,000 trees.", []),

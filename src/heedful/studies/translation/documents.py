@@ -134,7 +134,7 @@ def _with_names(
 
 def _restored(one: Translation, ways: Sequence[Lent], found: Sequence[Translation]) -> Translation:
     """Return a sentence translated with stand-ins, if they all came out of it; else as it was."""
-    best = best_restored(ways, found)
+    best = best_restored(one, ways, found) if ways else None
     if best is None:
         return one
     text, hypothesis, lent = best

@@ -7,9 +7,10 @@ from its translation is translated once more with such a name in its place, whic
     Madame Lefebvre habite à Vesoul.    Madame Mary habite à Boston.
                                         Mrs. Mary lives in Boston.    Mrs. Lefebvre lives in Vesoul.
 
-That is done only where each of them comes out exactly once; else the first translation stays.
-Whether a name is of a person or of a place nobody tells: both are tried, and what the model finds
-likelier is taken. `TranslationFormat` says which names and numbers a model knows that well.
+That is done only where each of them comes out exactly once, and where the model finds what it then
+writes likelier than its first translation; else that one stays. Whether a name is of a person or
+of a place nobody tells: both are tried, and the likelier is taken. `TranslationFormat` says which
+names and numbers a model knows that well.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ MOST = 3
 """Words of a sentence for which others stand in: with more, something else is wrong."""
 FEWEST_TOKENS = 2
 """A name that is a token by itself is one that the model has met often."""
+FIRST_TOKENS, FIRST_WORDS = 3, 3
+"""The first word of a sentence has a capital whatever it is. It is taken for a name if it has so
+many tokens when written small, as few words of the language have, and so many words follow."""
 _WORD = r"(?!(?:Monsieur|Madame|Mademoiselle|Docteur)\b)[A-ZÀ-ÖØ-Þ][^\W\d_]+"
-_NAME = re.compile(rf"(?<=[\s'’«(]){_WORD}(?:[ -]{_WORD})*")
-"""A word with a capital, or several, that is not the first word of the text."""
+_NAME = re.compile(rf"^{_WORD}|(?<=[\s'’«(]){_WORD}(?:[ -]{_WORD})*")
+"""A word with a capital, or several; the first word of a text by itself."""
 _ALONE = r"(?<![\w-])(?<!\d[.,:]){}(?![\w-]|[.,:]\d)"
 """A word, or a number that is no part of a larger one."""
 _SEVERAL = frozenset(("les", "des", "aux", "ces", "mes", "ses", "nos", "vos", "leurs", "un", "une"))
@@ -56,13 +60,21 @@ class Lent:
 
 def missing_words(translator: Translator, one: Translation) -> list[str]:
     """Return the unfamiliar names and the numbers of a source that its translation has not."""
-    source = one.source
+    source, tokens = one.source, translator.tokenizer.encode
+
+    def unfamiliar(name: str, before: Sequence[str], after: Sequence[str]) -> bool:
+        if before:
+            return (
+                before[-1].casefold() not in _SEVERAL and len(tokens(f" {name}")) >= FEWEST_TOKENS
+            )
+        small = len(tokens(f" {name.lower()}"))
+        return small >= FIRST_TOKENS and len(after) >= FIRST_WORDS
+
     names = [
         name[0]
         for name in _NAME.finditer(source)
-        if (source[: name.start()].split() or [""])[-1].casefold() not in _SEVERAL
+        if unfamiliar(name[0], source[: name.start()].split(), source[name.end() :].split())
         and not re.search(_ALONE.format(re.escape(name[0])), one.text)
-        and len(translator.tokenizer.encode(f" {name[0]}")) >= FEWEST_TOKENS
     ]
     written = numbers(one.text)
     figures = [spelt for spelt in NUMBER.findall(source) if not numbers(spelt) <= written]
@@ -92,7 +104,8 @@ def _lent(
         if place is None:
             return None
         free = [one for one in (*names, *figures) if one not in source and one not in text]
-        stand_in = _chosen_for(word, free, elided=text[place.start() - 1] in "'’")
+        elided = text[max(place.start() - 1, 0)] in "'’"
+        stand_in = _chosen_for(word, free, elided=elided)
         if stand_in is None:
             return None
         text = text[: place.start()] + stand_in + text[place.end() :]
@@ -118,13 +131,17 @@ def _in_english(figure: str) -> str:
 
 
 def best_restored(
-    lent: Sequence[Lent], found: Sequence[Translation]
+    plain: Translation, lent: Sequence[Lent], found: Sequence[Translation]
 ) -> tuple[str, Hypothesis, Lent] | None:
-    """Return the likeliest translation of which every stand-in could be taken back, if any."""
+    """Return the likeliest translation of which every stand-in could be taken back, if any.
+
+    It must be likelier than what the model made of the sentence as it is.
+    """
     whole = [
         (text, hypothesis, one)
         for one, translation in zip(lent, found, strict=True)
         for hypothesis in translation.hypotheses
-        if (text := one.restored(hypothesis.text)) is not None
+        if hypothesis.score > plain.hypotheses[0].score
+        and (text := one.restored(hypothesis.text)) is not None
     ]
     return max(whole, key=lambda each: each[1].score, default=None)
