@@ -221,16 +221,24 @@ def test_the_model_of_the_package_is_small_and_translates(heed) -> None:
     assert "gare" in heed("translate", "en-fr", "Where is the station?").out
 
 
-def test_the_way_back_finds_what_was_left_out() -> None:
-    sentence = "Le chien du voisin aboie toute la nuit."
-    alone = Translator.open("fr-en", reverse=False).translate([sentence], beam=16, nbest=16)
-    (both,) = Translator.open("fr-en").translate([sentence], beam=16, nbest=16)
-    (found,) = alone
-    assert "neighbor" not in found.text
-    assert "neighbor" in both.text
-    assert {one.text for one in both.hypotheses} == {one.text for one in found.hypotheses}
-    order = [one.score for one in both.hypotheses]
-    assert order == sorted(order, reverse=True)
+def test_the_way_back_ranks_what_the_beams_find() -> None:
+    sentences = [
+        "Les tomates que tu as achetées hier au marché sont déjà pourries.",
+        "Combien de temps faut-il pour apprendre à jouer de la harpe ?",
+        "Le chat de la voisine dort sur notre canapé depuis ce matin.",
+        "Ce livre est beaucoup trop difficile pour un enfant de six ans.",
+        "Mon frère a perdu les clés de la voiture pendant le voyage.",
+    ]
+    alone = list(Translator.open("fr-en", reverse=False).translate(sentences, beam=16, nbest=16))
+    both = list(Translator.open("fr-en").translate(sentences, beam=16, nbest=16))
+    for one, ranked in zip(alone, both, strict=True):
+        assert {each.text for each in ranked.hypotheses} == {each.text for each in one.hypotheses}
+        order = [each.score for each in ranked.hypotheses]
+        assert order == sorted(order, reverse=True)
+        back = {each.text: each.reverse for each in ranked.hypotheses}
+        # What is put before the likeliest text explains the source better.
+        assert (back[ranked.text] or -99.0) >= (back[one.text] or -99.0)
+    assert [one.text for one in alone] != [one.text for one in both]
 
 
 def test_a_run_of_another_study_is_refused(refused, runs: Path, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_everyday_sentences_stand_beside_the_translator_of_the_package(
     everyday = with_everyday(record).everyday
     assert [example.source for example in everyday] == [source for source, _ in EVERYDAY]
     assert all(set(example.translations) == {"fr-en", record.judged} for example in everyday)
-    assert everyday[0].translations["fr-en"] == "Where's the station?"
+    assert "station" in everyday[0].translations["fr-en"]
     assert with_everyday(replace(record, languages=("de", "en"))).everyday == ()
 
 
