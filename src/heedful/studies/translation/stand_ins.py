@@ -31,8 +31,9 @@ FIRST_TOKENS, FIRST_WORDS = 3, 3
 """The first word of a sentence has a capital whatever it is. It is taken for a name if it has so
 many tokens when written small, as few words of the language have, and so many words follow."""
 _WORD = r"(?!(?:Monsieur|Madame|Mademoiselle|Docteur)\b)[A-ZÀ-ÖØ-Þ][^\W\d_]+"
-_NAME = re.compile(rf"^{_WORD}|(?<=[\s'’«(]){_WORD}(?:[ -]{_WORD})*")
-"""A word with a capital, or several; the first word of a text by itself."""
+_NAME = re.compile(rf"^{_WORD}(?= )|(?<=[\s'’«(]){_WORD}(?:[ -]{_WORD})*")
+"""A word with a capital, or several; the first word of a text by itself, unless a mark follows:
+"Vraisemblablement, il dort" begins with no name."""
 _ALONE = r"(?<![\w-])(?<!\d[.,:]){}(?![\w-]|[.,:]\d)"
 """A word, or a number that is no part of a larger one."""
 _SEVERAL = frozenset(("les", "des", "aux", "ces", "mes", "ses", "nos", "vos", "leurs", "un", "une"))
