@@ -1,4 +1,4 @@
-"""Pairs joined to longer ones, and with other names and numbers: nothing is lost or torn apart."""
+"""Pairs made longer, or with other names, numbers and words: nothing is lost or torn apart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from heedful.data.corpus import Pairs, Variation, varied
+from heedful.data import variation
+from heedful.data.corpus import Pairs
+from heedful.data.variation import Dictionary, Variation, varied
 from heedful.errors import ConfigError
 
 PAIRS = Pairs(
@@ -83,3 +85,65 @@ def test_without_known_words_between_them_sentences_stay_whole() -> None:
 def test_shares_are_checked(settings: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=r"data\.variation"):
         Variation.of(settings)
+
+
+NOUNS = {
+    "une": [("pomme", "an", "apple"), ("orange", "an", "orange"), ("échelle", "a", "ladder")],
+    "un": [("chien", "a", "dog"), ("tablier", "an", "apron"), ("casque", "a", "helmet")],
+}
+VERBS = [("voit", "sees"), ("veut", "wants"), ("prend", "takes"), ("perd", "loses")]
+SUBJECTS = [("Il", "He"), ("Elle", "She"), ("Tom", "Tom"), ("Marie", "Mary")]
+
+
+def described() -> Pairs:
+    """Every subject, verb and noun once: frequent ones several times."""
+    texts = [
+        (f"{one} {verb} {article} {noun}.", f"{two} {does} {a} {thing}.")
+        for one, two in SUBJECTS
+        for verb, does in VERBS
+        for article, nouns in NOUNS.items()
+        for noun, a, thing in nouns
+    ]
+    sources, targets = zip(*texts, strict=True)
+    return Pairs(name="x", sources=sources, targets=targets, languages=("fr", "en"))
+
+
+@pytest.fixture
+def small_corpus(monkeypatch: pytest.MonkeyPatch) -> Pairs:
+    """Of so few pairs every word is in a large share."""
+    monkeypatch.setattr(variation, "GRAMMAR", 0.3)
+    monkeypatch.setattr(variation, "RARE", 0.3)
+    return described()
+
+
+def test_words_translate_one_another_in_both_directions(small_corpus: Pairs) -> None:
+    known = Dictionary.of(small_corpus).translations
+    assert {noun: known.get(noun) for several in NOUNS.values() for noun, _, _ in several} == {
+        noun: thing for several in NOUNS.values() for noun, _, thing in several
+    }
+    assert "un" not in known  # too short, and of the grammar
+
+
+def test_an_exchanged_word_has_its_translation_and_fits_behind_the_words_before(
+    small_corpus: Pairs,
+) -> None:
+    made = varied(small_corpus, Variation(rounds=2, exchanged=1.0), seed=0)
+    fitting = set(zip(*small_corpus.sides, strict=True))
+    changed = 0
+    for place, two in enumerate(zip(*made.sides, strict=True)):
+        # Every sentence of this grammar is in the corpus, so that a wrong one would not be.
+        assert two in fitting
+        before = small_corpus.sources[place % len(small_corpus)].split()
+        differing = sum(a != b for a, b in zip(two[0].split(), before, strict=True))
+        assert differing <= 1
+        changed += differing
+    assert changed > len(small_corpus)
+
+
+def test_frequent_words_are_not_put_anywhere(
+    small_corpus: Pairs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(variation, "RARE", 0.17)  # a noun is in 16 of 96 pairs, a verb in 24
+    found = Dictionary.of(small_corpus)
+    assert found.rare == {noun for several in NOUNS.values() for noun, _, _ in several}
+    assert {one for several in found.behind.values() for one, _ in several} == found.rare

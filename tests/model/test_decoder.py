@@ -246,3 +246,29 @@ def test_documents_must_fit() -> None:
 def test_a_post_norm_decoder_has_no_final_norm() -> None:
     assert Decoder(small_config(norm=Norm(placement="post"))).norm is None
     assert Decoder(small_config(attention=Attention(heads=2))).norm is not None
+
+
+@pytest.mark.parametrize("config", [preset("tiny"), preset("a5", width=32)], ids=["tiny", "a5"])
+def test_a_grown_decoder_begins_where_the_smaller_one_ended(config: DecoderConfig) -> None:
+    before = Decoder(config.changed(layers=2), seed=0).eval()
+    grown = Decoder(config.changed(layers=5, dropout=Dropout(residual=0.1)), seed=1).eval()
+    grown.grow_from(before)
+    tokens = torch.arange(12).view(2, 6)
+    torch.testing.assert_close(grown(tokens), before(tokens), rtol=0, atol=1e-6)
+    grown(tokens).sum().backward()
+    new = grown.get_submodule("blocks.1")  # the old ones are layers 0 and 2
+    assert new.attention.output.weight.grad.abs().max() > 0.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"layers": 1}, "layers"),
+        ({"vocabulary": 300}, "vocabulary"),
+        ({"norm": Norm(kind="rms", placement="post")}, "norm"),
+    ],
+)
+def test_other_shapes_are_no_ground_to_grow_from(changes: dict[str, object], problem: str) -> None:
+    grown = Decoder(preset("tiny", **changes), seed=0)
+    with pytest.raises(InputError, match=f"{problem}.* differ"):
+        grown.grow_from(Decoder(preset("tiny"), seed=0))

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from heedful.data.batches import IGNORE
 from heedful.data.splits import overlap
 from heedful.errors import ConfigError, InputError
+from heedful.model import Decoder, write_folder
 from heedful.studies.text_training import BETWEEN, TextData, prepare, read_parts
 
 
@@ -106,3 +108,32 @@ def test_settings_that_contradict_one_another_are_refused(
 def test_more_held_out_than_there_is_is_refused(pairs: Path, split: str) -> None:
     with pytest.raises(InputError, match="that are held out"):
         read_parts(TextData.of(table(pairs, split=split, held_out=900)))
+
+
+def test_a_training_begins_with_a_model_and_its_tokenizer(pairs: Path, tmp_path: Path) -> None:
+    first = prepare(settings(pairs))
+    before = Decoder(first.config.model, seed=3)
+    write_folder(before, tmp_path / "model", tokenizer=first.tokenizer)
+    values = settings(pairs, start=str(tmp_path / "model"))
+    # Exported models have this layout of rotations, and tell it in their config.
+    deeper = {"preset": "tiny", "layers": 3, "positions": {"kind": "rotary", "layout": "half"}}
+    second = prepare({**values, "model": deeper})
+    assert second.adapt is not None
+    assert second.tokenizer.encode("It is 7.") == first.tokenizer.encode("It is 7.")
+    grown = Decoder(second.config.model, seed=0)
+    second.adapt(grown)
+    tokens = torch.from_numpy(first.batches.batch(0).tokens[:2])
+    torch.testing.assert_close(grown(tokens), before(tokens), rtol=0, atol=1e-5)
+    # Another model is another run: a folder is not resumed with it.
+    write_folder(Decoder(first.config.model, seed=4), tmp_path / "other", tokenizer=first.tokenizer)
+    other = prepare({**settings(pairs, start=str(tmp_path / "other")), "model": deeper})
+    assert other.hashes["weights before"] != second.hashes["weights before"]
+
+
+def test_a_model_without_the_marks_of_a_training_is_no_start(pairs: Path, tmp_path: Path) -> None:
+    made = prepare(settings(pairs))
+    write_folder(Decoder(made.config.model, seed=0), tmp_path / "model")
+    with pytest.raises(ConfigError, match=r"data\.start: has no tokenizer"):
+        prepare(settings(pairs, start=str(tmp_path / "model")))
+    with pytest.raises(ConfigError, match=r"data\.embeddings: are aligned, and data\.start"):
+        prepare(settings(pairs, start="fr-en", embeddings="aligned"))

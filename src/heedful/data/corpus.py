@@ -2,36 +2,19 @@
 
 Readers change nothing: what is odd is reported (`heedful.data.inspection`), and leaving texts
 out is a step of its own that says what it did.
-
-`varied` makes more from the same pairs: joined to longer texts, and with other names and numbers. A
-translator that has read six words at a time loses words in sentences of fifteen, and one that
-has met Boston a thousand times and Lyon never leaves Lyon out. Both can be taught with the pairs
-that are there:
-
-* joined pairs stand one after the other, or become one sentence with "and" or "but" between them;
-* a name or a number that is written alike on both sides is replaced, on both, by another one.
-
-Everything is a function of the pairs, the settings and the seed.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
-from typing import ClassVar, SupportsIndex, TypeAlias
+from typing import SupportsIndex
 
-from pydantic import Field, PositiveInt
-
-from heedful.data.synthetic import Draws
 from heedful.data.text_files import ReadOptions, SourceFile, TextFile
 from heedful.errors import InputError
-from heedful.settings import Settings
 
 LANGUAGES = {"fr": "French", "en": "English", "de": "German", "es": "Spanish", "it": "Italian"}
 """Names of languages by their codes, for prompts and pages."""
@@ -198,182 +181,3 @@ def _removed(count: int, what: str) -> str:
     if count == 0:
         return ""
     return f"{count:,} {what}{'' if count == 1 else 's'} left out on request"
-
-
-MOST_JOINED = 4
-"""Pairs in one joined text: four of Tatoeba's are some 25 words, a long sentence."""
-AS_ONE_SENTENCE = 0.5
-"""The share of joined pairs that become one sentence, where the words to join them are known."""
-MADE_UP = 0.5
-"""The share of new names that are the beginning of one name and the end of another."""
-CONNECTIVES: dict[str, tuple[str, ...]] = {
-    "fr": (" et ", ", mais ", ", ", " ; ", ", et ", " ou "),
-    "en": (" and ", ", but ", ", ", "; ", ", and ", " or "),
-}
-"""What stands between two clauses, in the same order for every language."""
-_WORD = re.compile(r"[^\W_]+")
-_END = re.compile(r"[\s\u00a0\u202f]*[.!]+$")
-
-TwoTexts: TypeAlias = tuple[str, str]
-
-
-class Variation(Settings):
-    """The table `[data.variation]`: how the training pairs are varied."""
-
-    table: ClassVar[str | None] = "data.variation"
-
-    rounds: PositiveInt = 1
-    """How often the pairs are gone through, each time varied anew: one epoch is all rounds."""
-    joined: float = Field(default=0.0, ge=0.0, le=1.0)
-    """The share of the pairs that stand in longer texts of two to four instead of alone."""
-    renamed: float = Field(default=0.0, ge=0.0, le=1.0)
-    """The share of names and numbers, alike on both sides, that are replaced by others."""
-
-
-def varied(pairs: Pairs, variation: Variation, seed: int) -> Pairs:
-    """Return the pairs of all rounds."""
-    spelling = _Spelling.of(pairs)
-    made: list[TwoTexts] = []
-    for round_ in range(variation.rounds):
-        draws = Draws(f"variation {seed} {round_}")
-        texts = list(zip(pairs.sources, pairs.targets, strict=True))
-        if variation.renamed:
-            texts = [_renamed(two, spelling, variation.renamed, draws) for two in texts]
-        made += _joined(texts, variation.joined, spelling, pairs.languages, draws)
-    note = (
-        f"{variation.rounds} rounds, {variation.joined:.0%} joined to longer texts, "
-        f"{variation.renamed:.0%} of names and numbers replaced"
-    )
-    return replace(
-        pairs,
-        sources=tuple(source for source, _ in made),
-        targets=tuple(target for _, target in made),
-        notes=(*pairs.notes, note),
-    )
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Spelling:
-    """What the pairs tell about their words."""
-
-    small: frozenset[str]
-    """Words that are seen in small letters: such a word is no name, whatever it looks like."""
-    names: tuple[tuple[str, ...], tuple[str, ...]]
-    """Names alike on both sides: those that begin with a consonant, and those that do not.
-
-    French writes "de Paris" but "d'Oslo", so that one cannot stand in the place of the other."""
-
-    @classmethod
-    def of(cls, pairs: Pairs) -> _Spelling:
-        """Count the words of both sides."""
-        counts: Counter[str] = Counter(
-            chain.from_iterable(map(_WORD.findall, chain(pairs.sources, pairs.targets)))
-        )
-        small = frozenset(word for word in counts if word[0].islower())
-        found = {
-            word
-            for source, target in zip(pairs.sources, pairs.targets, strict=True)
-            for word in _shared(source, target)
-            if _is_name(word, small)
-        }
-        sounds = [sorted(name for name in found if _vocal(name) == sound) for sound in (0, 1)]
-        return cls(small=small, names=(tuple(sounds[0]), tuple(sounds[1])))
-
-    def name_like(self, word: str, draws: Draws) -> str:
-        """Draw another name, or make one up of two, as no list has all that are met later."""
-        names = self.names[_vocal(word)]
-        name = draws.of(names)
-        if draws.chance(MADE_UP):
-            tail = draws.of(names)
-            return name[: (len(name) + 1) // 2] + tail[(len(tail) + 1) // 2 :]
-        return name
-
-    def begun_small(self, text: str) -> str:
-        """Write the first letter small, unless its word is a name or the English "I"."""
-        first = _WORD.search(text)
-        if first is None or first.start() > 0 or first[0].lower() not in self.small:
-            return text
-        return text if first[0] == "I" else text[:1].lower() + text[1:]
-
-
-def _shared(source: str, target: str) -> set[str]:
-    return set(_WORD.findall(source)).intersection(_WORD.findall(target))
-
-
-def _is_name(word: str, small: frozenset[str]) -> bool:
-    return len(word) > 2 and word.isalpha() and word.istitle() and word.lower() not in small
-
-
-def _vocal(name: str) -> bool:
-    return name[0] in "AEIOUYHÀÂÄÉÈÊËÎÏÔÖÙÛÜŒ"
-
-
-def _renamed(two: TwoTexts, spelling: _Spelling, share: float, draws: Draws) -> TwoTexts:
-    """Replace names and numbers that are written alike on both sides."""
-    source, target = two
-    changes: dict[str, str] = {}
-    for word in sorted(_shared(source, target)):
-        if word.isascii() and word.isdigit() and word not in {"0", "1"}:
-            other = _number_like(word, draws)
-        elif _is_name(word, spelling.small):
-            other = spelling.name_like(word, draws)
-        else:
-            continue
-        if draws.chance(share):
-            changes[word] = other
-    if not changes:
-        return two
-    return _exchanged(source, changes), _exchanged(target, changes)
-
-
-def _number_like(number: str, draws: Draws) -> str:
-    """Draw a number of as many digits: 2 or more, so that what is counted stays plural."""
-    if len(number) == 1:
-        return str(2 + draws.below(8))
-    return str(1 + draws.below(9)) + "".join(str(draws.below(10)) for _ in number[1:])
-
-
-def _exchanged(text: str, changes: dict[str, str]) -> str:
-    return _WORD.sub(lambda word: changes.get(word[0], word[0]), text)
-
-
-def _joined(
-    texts: Sequence[TwoTexts],
-    share: float,
-    spelling: _Spelling,
-    languages: tuple[str, str],
-    draws: Draws,
-) -> Iterator[TwoTexts]:
-    """Yield every pair once, a share of them in texts of several."""
-    mixed = draws.shuffled(texts) if share else list(texts)
-    alone = len(mixed) - round(share * len(mixed))
-    yield from mixed[:alone]
-    place = alone
-    while place < len(mixed):
-        some = mixed[place : place + 2 + draws.below(MOST_JOINED - 1)]
-        place += len(some)
-        if all(language in CONNECTIVES for language in languages) and draws.chance(AS_ONE_SENTENCE):
-            yield _one_sentence(some, spelling, languages, draws)
-        else:
-            yield _side_by_side(some)
-
-
-def _side_by_side(some: Iterable[TwoTexts]) -> TwoTexts:
-    sources, targets = zip(*some, strict=True)
-    return " ".join(sources), " ".join(targets)
-
-
-def _one_sentence(
-    some: Sequence[TwoTexts], spelling: _Spelling, languages: tuple[str, str], draws: Draws
-) -> TwoTexts:
-    """Join statements by words; where one asks, or holds several sentences, they stay apart."""
-    if any("?" in text or "." in _END.sub("", text) for two in some for text in two):
-        return _side_by_side(some)
-    chosen = [draws.below(len(CONNECTIVES[languages[0]])) for _ in some[1:]]
-    sides = []
-    for language, clauses in zip(languages, zip(*some, strict=True), strict=True):
-        text = _END.sub("", clauses[0])
-        for which, clause in zip(chosen, clauses[1:], strict=True):
-            text += CONNECTIVES[language][which] + _END.sub("", spelling.begun_small(clause))
-        sides.append(text + ".")
-    return sides[0], sides[1]

@@ -488,6 +488,35 @@ class Decoder(nn.Module):
             for ending in (block.attention.output, block.feed_forward.down):
                 ending.weight.div_(math.sqrt(2 * self.config.layers))
 
+    @torch.no_grad()
+    def grow_from(self, before: Decoder) -> None:
+        """Take over the weights of a decoder that is alike but for its depth and dropout.
+
+        Its layers are spread over these; those between them add nothing to the stream until they
+        are trained, so that both give the same logits.
+        """
+        depth, deeper = len(before.blocks), len(self.blocks)
+        own, other = (_but_depth(one.config) for one in (self, before))
+        if own != other or depth > deeper or self.config.norm.placement != "pre":
+            changed = [name for name in own if own[name] != other[name]]
+            raise InputError(
+                "model",
+                f"cannot grow from the weights before it ({', '.join(changed) or 'layers'} differ)",
+                expected="the same decoder with as many layers or more, normed before each part",
+                hint="copy [model] from the config of the run that made them",
+            )
+        places = {layer * deeper // depth: layer for layer in range(depth)}
+        for place, block in enumerate(self.blocks):
+            assert isinstance(block, TransformerBlock)
+            if place in places:
+                block.load_state_dict(before.blocks[places[place]].state_dict())
+                continue
+            for ending in (block.attention.output, block.feed_forward.down):
+                ending.weight.zero_()
+        for name, value in before.state_dict().items():
+            if not name.startswith("blocks."):
+                self.get_parameter(name).copy_(value)
+
     def forward(
         self,
         tokens: Tokens,
@@ -652,6 +681,11 @@ class Decoder(nn.Module):
 
     def _learns(self) -> bool:
         return torch.is_grad_enabled() and self.embedding.weight.requires_grad
+
+
+def _but_depth(config: DecoderConfig) -> dict[str, Any]:
+    """Return all of a config but what a decoder may grow in, and what is only there to train it."""
+    return config.explicit().model_dump(exclude={"layers", "context", "dropout", "initial_std"})
 
 
 def _unknown_token(tokens: Tensor, vocabulary: int) -> InputError:

@@ -12,13 +12,16 @@ their own may hold what is kept from training.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import safetensors.torch
 import torch
 from pydantic import NonNegativeInt, PositiveInt
 
+from heedful.data.alignment import aligned_embeddings
 from heedful.data.batches import (
     Batches,
     Sequences,
@@ -28,16 +31,17 @@ from heedful.data.batches import (
     pair_sequences,
     shuffled,
 )
-from heedful.data.corpus import Documents, Pairs, Variation, varied
+from heedful.data.corpus import Documents, Pairs
 from heedful.data.readers import read_corpora
 from heedful.data.splits import alike, linked_groups, split
 from heedful.data.synthetic.biographies import biographies
 from heedful.data.synthetic.phrasebook import phrasebook
 from heedful.data.text_files import ReadOptions
+from heedful.data.variation import Variation, varied
 from heedful.errors import ConfigError, InputError
-from heedful.model import Decoder
+from heedful.files import sha256
+from heedful.model import Decoder, Pretrained, load
 from heedful.settings import Settings
-from heedful.studies.alignment import aligned_embeddings
 from heedful.tokenization import Tokenizer, learn_tokenizer
 from heedful.training.config import TrainingConfig, config_of
 from heedful.training.hooks import Adapt
@@ -80,7 +84,10 @@ class TextData(Settings):
     """For pairs: whether the loss counts the targets only, or the sources too."""
     embeddings: Literal["random", "aligned"] = "random"
     """For pairs: first embeddings drawn at random, or those of source tokens beside the target
-    tokens that translate them, as the training pairs tell (`heedful.studies.alignment`)."""
+    tokens that translate them, as the training pairs tell (`heedful.data.alignment`)."""
+    start: str | None = None
+    """A model whose weights the training begins with, and whose tokenizer it takes: `fr-en`, a run,
+    or a folder. Layers that it lacks begin as layers that change nothing."""
     layout: Literal["packed", "bucketed"] = "packed"
     """Several texts in each row of `width` tokens; or texts of like length together."""
     width: PositiveInt = 128
@@ -107,6 +114,12 @@ class TextData(Settings):
                 f"is {self.test}",
                 expected='linked groups are kept for tests only from files with split = "groups"',
                 hint="set it to 0, or divide the files by groups",
+            )
+        if self.start is not None and self.embeddings == "aligned":
+            raise ConfigError(
+                "data.embeddings",
+                "are aligned, and data.start has embeddings too",
+                hint="leave one of them out",
             )
         if self.plain and self.tokenizer != "bpe":
             raise ConfigError(
@@ -279,11 +292,16 @@ def prepare(values: dict[str, Any]) -> TextTraining:
     _configured(values, data, data.vocabulary)  # what is wrong is told before a corpus is read
     parts = read_parts(data)
     train, kept = parts.train, parts.held_out
-    tokenizer = _tokenizer(parts, data)
+    before = None if data.start is None else load(data.start)
+    tokenizer = _tokenizer(parts, data) if before is None else _tokenizer_of(before)
     config = _configured(values, data, tokenizer.size)
     hashes = {"corpus": train.fingerprint, "held out": kept.fingerprint}
     hashes |= {f"file {origin.path}": origin.sha256 for origin in train.origins}
-    adapt = None
+    adapt: Adapt | None = None
+    if before is not None:
+        weights = {name: value.contiguous() for name, value in before.decoder.state_dict().items()}
+        hashes["weights before"] = sha256(safetensors.torch.save(weights))
+        adapt = partial(Decoder.grow_from, before=before.decoder)
     if data.embeddings == "aligned":
         if not isinstance(train, Pairs):
             raise ConfigError("data.embeddings", "are for pairs", expected="a corpus of pairs")
@@ -328,6 +346,19 @@ def _tokenizer(parts: CorpusParts, data: TextData) -> Tokenizer:
         if error.where != "size":
             raise
         raise ConfigError("data.vocabulary", error.problem, expected=error.expected) from None
+    tokenizer.begin, tokenizer.end = tokenizer.id_of(BEGIN), tokenizer.id_of(END)
+    return tokenizer
+
+
+def _tokenizer_of(before: Pretrained) -> Tokenizer:
+    """Return the tokenizer of a model that a training begins with."""
+    tokenizer = before.tokenizer
+    if tokenizer is None or None in map(tokenizer.id_of, MARKS):
+        raise ConfigError(
+            "data.start",
+            "has no tokenizer of a training here",
+            expected=f"one that knows {', '.join(MARKS)}, as a run of `heed train` has",
+        )
     tokenizer.begin, tokenizer.end = tokenizer.id_of(BEGIN), tokenizer.id_of(END)
     return tokenizer
 

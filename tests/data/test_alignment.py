@@ -12,10 +12,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.data import alignment
+from heedful.data.alignment import SPREAD, aligned_embeddings, aligned_lexicon
 from heedful.errors import ConfigError
 from heedful.model import Decoder
-from heedful.studies import alignment
-from heedful.studies.alignment import SPREAD, aligned_embeddings, aligned_lexicon
 from heedful.studies.text_training import prepare
 
 PLAIN: dict[str, Any] = {
