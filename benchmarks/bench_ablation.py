@@ -62,12 +62,15 @@ CHANGES: dict[str, Change] = {
     "names and numbers exchanged (40 %)": Change(
         ("data.variation.rounds=2", "data.variation.renamed=0.4")
     ),
+    "rarer words exchanged for others (30 %)": Change(
+        ("data.variation.rounds=2", "data.variation.exchanged=0.3")
+    ),
     "sentences of the LibreOffice help added": Change(("data.added=8000",), file="libreoffice"),
     "novels with written French added": Change(("data.added=20000",), file="novels"),
     "sources learned too": Change(('data.learn="all"',)),
-    "words beside their translations": Change(('data.embeddings="aligned"',)),
-    "half the tokens a step, twice the steps": Change(
-        ("data.rows=12", "steps=1800", "schedule.warmup=200")
+    "embeddings drawn at random": Change(('data.embeddings="random"',)),
+    "twice the tokens a step, half the steps": Change(
+        ("data.rows=32", "steps=225", "schedule.warmup=25")
     ),
     "4,000 byte pairs": Change(("data.vocabulary=4000",)),
     "16,000 byte pairs": Change(("data.vocabulary=16000",)),
