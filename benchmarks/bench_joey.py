@@ -6,7 +6,7 @@
     OMP_NUM_THREADS=1 python benchmarks/bench_joey.py fra.txt.gz --minutes 0.5 --most 50
 
 Both learn from the same part of Tatoeba, split by linked groups as benchmarks/recipes/
-translation_tatoeba.toml has it, with 8,000 ids of byte pairs (SentencePiece for JoeyNMT), and
+translator.toml has it, with 8,000 ids of byte pairs (SentencePiece for JoeyNMT), and
 translate the same test sources with beam 5; BLEU is sacreBLEU's, with every reference.
 
 JoeyNMT has the settings that it documents for its small Transformer of IWSLT14, a corpus of as
@@ -44,7 +44,7 @@ from heedful.training.config import merged, read_values
 from heedful.training.runs import trained_decoder
 
 HERE = Path(__file__).parent
-RECIPE, RESULTS = HERE / "recipes" / "translation_tatoeba.toml", HERE / "results" / "joey.json"
+RECIPE, RESULTS = HERE / "recipes" / "translator.toml", HERE / "results" / "joey.json"
 MINUTES = (10.0, 20.0, 40.0)
 IDS, BEAM, TRIAL = 8_000, 5, 20
 LAYERS: dict[str, Any] = {

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+from heedful.data.synthetic.phrasebook import phrasebook
+from heedful.model import Decoder, preset, write_folder
+from heedful.tokenization import train_bpe
 
 LEARNING = {"steps": 4, "growth": 0.0, "columns": 512}
 TINY = {
@@ -26,3 +31,13 @@ def without_times(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: without_times(one) for name, one in value.items() if name not in TIMES}
     return [without_times(one) for one in value] if isinstance(value, list) else value
+
+
+def write_visitor(folder: Path) -> Path:
+    """Write a model of another family, with a tokenizer that knows none of our marks."""
+    book = phrasebook(100, held_out=20)
+    tokenizer = train_bpe([pair.english for pair in book.train], 300, marks=["<s>", "</s>"])
+    tokenizer.begin, tokenizer.end = tokenizer.id_of("<s>"), tokenizer.id_of("</s>")
+    config = preset("tiny", vocabulary=tokenizer.size, context=256)
+    write_folder(Decoder(config, seed=5), folder / "visitor", tokenizer=tokenizer)
+    return folder / "visitor"

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import safetensors.torch
 import torch
-from small_arms import LEARNING, TINY, without_times
+from small_arms import LEARNING, TINY, without_times, write_visitor
 
 from heedful.cli.main import main
 from heedful.data.synthetic.phrasebook import phrasebook
 from heedful.errors import InputError
-from heedful.model import Decoder, load, preset, write_folder
+from heedful.model import Decoder, load, preset
 from heedful.studies.conclusions import EQUAL_WORK
 from heedful.studies.translation.arms import keep_best
 from heedful.studies.translation.corpus import read_study_corpus
@@ -32,21 +32,13 @@ from heedful.studies.translation.results import (
 )
 from heedful.studies.translation.translation_study import EVERYDAY, run_study, with_everyday
 from heedful.studies.translation.translator import Translator
-from heedful.tokenization import train_bpe
 from heedful.views.report import part_of
 from heedful.views.translation import study_blocks, translation_section
 
 
 @pytest.fixture(scope="module")
 def visitor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of another family, with a tokenizer that knows none of our marks."""
-    book = phrasebook(100, held_out=20)
-    tokenizer = train_bpe([pair.english for pair in book.train], 300, marks=["<s>", "</s>"])
-    tokenizer.begin, tokenizer.end = tokenizer.id_of("<s>"), tokenizer.id_of("</s>")
-    config = preset("tiny", vocabulary=tokenizer.size, context=256)
-    folder = tmp_path_factory.mktemp("models") / "visitor"
-    write_folder(Decoder(config, seed=5), folder, tokenizer=tokenizer)
-    return folder
+    return write_visitor(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small_arms import LEARNING, TINY, without_times
+from small_arms import LEARNING, TINY, without_times, write_visitor
 
 from heedful.studies.parallel import Children
 from heedful.studies.translation import trainings
@@ -82,6 +82,25 @@ def test_two_processes_leave_the_very_record_that_one_does(
     shares = [share for _, share in told]
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
+
+
+def test_a_public_checkpoint_of_one_thread_is_tuned_by_children_too(tmp_path: Path) -> None:
+    model = str(write_visitor(tmp_path))
+    elsewhere = {"model": model, "columns": 512, "sentences": 5, "rank": 2, "lanes": 1}
+    tuned = {"elsewhere": {**elsewhere, "same_work": True, "full_sizes": (40,)}}
+    told: list[str] = []
+    one, two = (
+        run_study(
+            study_settings(TINY, {"sizes": (40,), "same_work": (), "processes": count}, tuned),
+            tmp_path / str(count),
+            tell=lambda what, _share, count=count: told.append(f"{count} {what}"),
+        )
+        for count in (1, 2)
+    )
+    assert weights(tmp_path / "1") == weights(tmp_path / "2")
+    assert len(weights(tmp_path / "2")) == 1 + 1 + 1 + 2
+    assert without_times(one.to_dict()) == without_times(two.to_dict())
+    assert not any(what.startswith("2") and IN_THE_PARENT in what for what in told)
 
 
 def test_the_steps_of_the_same_work_are_those_that_finished_trainings_give(

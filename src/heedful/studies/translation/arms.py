@@ -23,7 +23,8 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -121,6 +122,14 @@ def training_name(arm: str, pairs: int, draw: int = 0) -> str:
     return f"{arm}, {pairs:,} pairs" + (f", draw {draw + 1}" if draw else "")
 
 
+def public_arms(settings: StudySettings) -> Iterator[tuple[str, int, range]]:
+    """Yield the trainings of a public checkpoint: arm, pairs, draws."""
+    for pairs in settings.elsewhere.sizes or settings.sizes:
+        yield ELSEWHERE, pairs, settings.draws(pairs)
+    for pairs in settings.elsewhere.full_sizes:
+        yield FULL, pairs, range(1)
+
+
 class StudyProgress(Parts):
     """The trainings of a study, added up by the tokens that they will read, at most."""
 
@@ -181,10 +190,8 @@ def _sizes(settings: StudySettings) -> dict[str, float]:
     large = settings.elsewhere
     if large.model:
         tokens, several = AS_SLOW * large.steps * large.columns, large.sizes or settings.sizes
-        for pairs in several:
-            add(ELSEWHERE, pairs, tokens, settings.draws(pairs))
-        for pairs in large.full_sizes:
-            add(FULL, pairs, tokens, range(1))
+        for arm, pairs, draws in public_arms(settings):
+            add(arm, pairs, tokens, draws)
         if large.examples:
             add(PROMPTED, large.examples, tokens, settings.draws(several[0]))
     return sizes
@@ -343,17 +350,20 @@ class Trainer:
         return run_path(self.folder / "runs", label, training.config, self._data(training))
 
     def same_work_steps(self, pairs: int) -> int:
-        """Return the steps from scratch that take as much work as the arm pretrained here in all.
+        """Return the steps from scratch that take as much work as the arm here takes in all."""
+        alone = self.settings.scratch
+        steps = self._steps(alone, pairs)
+        scratch = self._work(self._feed(alone, pairs), steps)
+        return max(round(self.work_here(pairs) / scratch * steps), 1)
+
+    def work_here(self, pairs: int) -> float:
+        """Return the operations of the arm pretrained here, those of the language model included.
 
         Which tokens a step will read is known before it is taken, so nothing need be trained.
         """
-        settings = self.settings
-        alone, text, tuned = settings.scratch, settings.pretraining, settings.fine_tuning
-        steps = self._steps(alone, pairs)
+        text, tuned = self.settings.pretraining, self.settings.fine_tuning
         before = self._work(self._batches(self.texts[0], text), text.steps)
-        here = self._work(self._feed(tuned, pairs), self._steps(tuned, pairs))
-        scratch = self._work(self._feed(alone, pairs), steps)
-        return max(round((before + here) / scratch * steps), 1)
+        return before + self._work(self._feed(tuned, pairs), self._steps(tuned, pairs))
 
     def translated(self, run: FinishedRun) -> Translated:
         """Translate the tests by an arm that was trained here, or find that it was done.
@@ -579,10 +589,22 @@ class PublicModel:
         config = self.checkpoint.config
         return config.model_copy(update={"context": min(LONGEST, config.context)})
 
-    def on_pairs(
-        self, arm: str, pairs: int, draw: int = 0, *, work: float | None = None
-    ) -> FinishedRun:
-        """Fine-tune on the first pairs of a draw, with so many operations if they are given."""
+    def on_pairs(self, arm: str, pairs: int, draw: int = 0) -> FinishedRun:
+        """Fine-tune on the first pairs of a draw, and keep the model."""
+        training = self.training(arm, pairs, draw)
+        run = self.trainer.train(training)
+        if training.adapt is not None:
+            adapt = training.adapt
+            keep_model(
+                run.folder,
+                lambda: self._merged(adapt, chosen_weights(run)),
+                self.tokenizer,
+                self.format,
+            )
+        return run
+
+    def training(self, arm: str, pairs: int, draw: int = 0) -> PairTraining:
+        """Return what decides a fine-tuning; its work is that of the arm here, if so asked."""
         trainer, setting = self.trainer, self.tuning(arm)
         seed, corpus = trainer.settings.seed + draw, trainer.corpus
         used = corpus.first(pairs, draw)
@@ -590,7 +612,9 @@ class PublicModel:
         def feed() -> Batches:
             return bucketed(self._sequences(used), columns=setting.columns, seed=seed)
 
-        steps = setting.steps if work is None else self._steps_for(arm, feed(), work)
+        steps = setting.steps
+        if setting.same_work:
+            steps = self._steps_for(arm, feed(), trainer.work_here(pairs))
         looks = trainer.settings.evaluations if trainer.settings.early_stopping else 2
         decided = ("model", "tuning", "rank", "columns", "learning_rate")
         config = _config(
@@ -603,36 +627,28 @@ class PublicModel:
             log_every=1,
             seed=seed,
             compute=Compute(
-                precision=trainer.settings.precision, lanes=setting.lanes, compile=False
+                precision=trainer.settings.precision,
+                lanes=setting.lanes,
+                threads=1 if setting.lanes == 1 else None,
+                compile=False,
             ),
         )
-        adapt = self._adapt(setting, seed)
-        run = trainer.train(
-            PairTraining(
-                arm=arm,
-                pairs=pairs,
-                draw=draw,
-                config=config,
-                feed=feed,
-                data={"pairs": used.fingerprint, **self._hashes},
-                development=corpus.development.first(WATCHED),
-                development_feed=lambda: _watched(
-                    self._sequences, corpus.development, trainer.settings
-                ),
-                tokenizer=self.tokenizer,
-                format=self.format,
-                initial=self.checkpoint.decoder,
-                adapt=adapt,
-            )
+        return PairTraining(
+            arm=arm,
+            pairs=pairs,
+            draw=draw,
+            config=config,
+            feed=feed,
+            data={"pairs": used.fingerprint, **self._hashes},
+            development=corpus.development.first(WATCHED),
+            development_feed=lambda: _watched(
+                self._sequences, corpus.development, trainer.settings
+            ),
+            tokenizer=self.tokenizer,
+            format=self.format,
+            initial=self.checkpoint.decoder,
+            adapt=self._adapt(setting, seed),
         )
-        if adapt is not None:
-            keep_model(
-                run.folder,
-                lambda: self._merged(adapt, chosen_weights(run)),
-                self.tokenizer,
-                self.format,
-            )
-        return run
 
     def translated(self, arm: str, draw: int, run: FinishedRun) -> Translated:
         """Translate as much of the tests as its settings say, or find that it was done."""
@@ -644,7 +660,9 @@ class PublicModel:
             decoder = run.decoder() if adapt is None else self._merged(adapt, last_weights(run))
             return Translator(decoder, self.tokenizer, self.format)
 
-        return translated_by(run, tests, last)
+        one = self.trainer.settings.elsewhere.lanes == 1
+        with torch_threads(1) if one else nullcontext():
+            return translated_by(run, tests, last)
 
     def prompted(self, draw: int, test: TestSet) -> tuple[str, ...]:
         """Translate without training: examples from a draw of the pairs stand before each source.

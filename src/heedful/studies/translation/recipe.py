@@ -92,8 +92,8 @@ class Elsewhere(Settings):
     tuning: Literal["lora", "full"] = "lora"
     """Small additions beside frozen weights, or everything."""
     lanes: PositiveInt = 2
-    """Threads that share each batch of its trainings, which come one after the other, whatever the
-    number of cores."""
+    """Threads that share each batch of its trainings, whatever the number of cores. With one, these
+    run side by side, as those of the other arms do: each may take two gigabytes."""
     rank: PositiveInt = 16
     """Of LoRA."""
     steps: PositiveInt = 60

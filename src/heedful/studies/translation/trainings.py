@@ -1,6 +1,7 @@
 """The trainings of the arms side by side, in child processes; each then translates the tests.
 
     scratch, language model, scratch, same work    at once
+    elsewhere, elsewhere, all                      likewise, where each takes one thread
     here                                           after the language model
 
 Whoever walks over the arms afterwards finds them trained, and trains what is missing. So a child
@@ -9,7 +10,7 @@ that fails costs time and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from heedful import workers
@@ -18,10 +19,12 @@ from heedful.studies.translation.arms import (
     LANGUAGE_MODEL,
     TRANSLATIONS,
     PairTraining,
+    PublicModel,
     Trainer,
+    public_arms,
     training_name,
 )
-from heedful.studies.translation.results import HERE, LONGER, SCRATCH
+from heedful.studies.translation.results import ELSEWHERE, FULL, HERE, LONGER, SCRATCH
 from heedful.training import FinishedRun, is_finished
 from heedful.workers import TaskOutcome
 
@@ -31,7 +34,7 @@ CHILD = "heedful.studies.translation.trainings:child_trainer"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArmTask:
-    """One training of an arm that is trained here, or of the language model before it."""
+    """One training of an arm, or of the language model before one."""
 
     arm: str
     pairs: int = 0
@@ -48,20 +51,26 @@ class ArmTask:
             return LANGUAGE_MODEL
         return training_name(self.arm, self.pairs, self.draw)
 
-    def on_pairs(self, trainer: Trainer) -> PairTraining:
+    def on_pairs(self, trainer: Trainer, public: PublicModel | None) -> PairTraining:
         """Return what decides it."""
+        if public is not None and self.arm in (ELSEWHERE, FULL):
+            return public.training(self.arm, self.pairs, self.draw)
         return trainer.training(
             self.arm, self.pairs, self.draw, before=self.before, steps=self.steps
         )
 
 
-def train_side_by_side(trainer: Trainer, processes: int) -> None:
-    """Train the arms that are trained here, and translate the tests, in so many processes."""
+def train_side_by_side(trainer: Trainer, public: PublicModel | None, processes: int) -> None:
+    """Train the arms, and translate the tests, in so many processes."""
     if processes < 2:
         return
     progress = trainer.progress
     progress.say("preparing the trainings")
-    tasks = [task for task in _first(trainer) if not _is_done(trainer, task)]
+
+    def left(tasks: Iterable[ArmTask]) -> list[ArmTask]:
+        return [task for task in tasks if not _is_done(trainer, public, task)]
+
+    tasks = left(_first(trainer, public))
     alone = len(tasks) == 1 and tasks[0].arm != LANGUAGE_MODEL
     if not tasks or alone:  # nothing that could run side by side
         return
@@ -76,7 +85,7 @@ def train_side_by_side(trainer: Trainer, processes: int) -> None:
         progress.ended(task.name)
         if task.arm != LANGUAGE_MODEL or outcome.kind != "value":
             return []
-        return [one for one in _tuned(trainer, outcome.value) if not _is_done(trainer, one)]
+        return left(_tuned(trainer, outcome.value))
 
     children = Children(
         factory=CHILD,
@@ -89,11 +98,17 @@ def train_side_by_side(trainer: Trainer, processes: int) -> None:
 
 def child_trainer(trainer: Trainer) -> Callable[[ArmTask], FinishedRun]:
     """Return what a child process does with a training."""
+    public = PublicModel(trainer) if trainer.settings.elsewhere.model else None
 
     def train(task: ArmTask) -> FinishedRun:
         if task.arm == LANGUAGE_MODEL:
             return trainer.language_model()
-        run = trainer.train(task.on_pairs(trainer))
+        if public is not None and task.arm in (ELSEWHERE, FULL):
+            run = public.on_pairs(task.arm, task.pairs, task.draw)
+            workers.report((task.name, "translating the tests", 1.0))
+            public.translated(task.arm, task.draw, run)
+            return run
+        run = trainer.train(task.on_pairs(trainer, public))
         workers.report((task.name, "translating the tests", 1.0))
         trainer.translated(run)
         return run
@@ -101,9 +116,12 @@ def child_trainer(trainer: Trainer) -> Callable[[ArmTask], FinishedRun]:
     return saved_when_stopped(train)
 
 
-def _first(trainer: Trainer) -> Iterator[ArmTask]:
+def _first(trainer: Trainer, public: PublicModel | None) -> Iterator[ArmTask]:
     """Yield the trainings that need no other one."""
     settings = trainer.settings
+    if public is not None and settings.elsewhere.lanes == 1:
+        for arm, pairs, draws in public_arms(settings):
+            yield from (ArmTask(arm=arm, pairs=pairs, draw=draw) for draw in draws)
     for pairs in settings.sizes:
         for draw in settings.draws(pairs):
             yield ArmTask(arm=SCRATCH, pairs=pairs, draw=draw)
@@ -125,9 +143,9 @@ def _tuned(trainer: Trainer, before: FinishedRun) -> Iterator[ArmTask]:
             yield ArmTask(arm=HERE, pairs=pairs, draw=draw, before=before)
 
 
-def _is_done(trainer: Trainer, task: ArmTask) -> bool:
+def _is_done(trainer: Trainer, public: PublicModel | None, task: ArmTask) -> bool:
     """Say whether a training, and what a child does after it, need not be done again."""
     if task.arm == LANGUAGE_MODEL:
         return False
-    folder = trainer.folder_of(task.on_pairs(trainer))
+    folder = trainer.folder_of(task.on_pairs(trainer, public))
     return is_finished(folder) and (folder / TRANSLATIONS).is_file()

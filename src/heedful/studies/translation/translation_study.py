@@ -38,6 +38,7 @@ from heedful.studies.translation.arms import (
     Translated,
     chosen_step,
     curve_of,
+    public_arms,
     samples_of,
     training_name,
 )
@@ -175,7 +176,7 @@ def run_study(
                 "needs the arm that is pretrained here, whose work it takes",
                 hint="give --monolingual, or set it to false",
             )
-    train_side_by_side(trainer, settings.processes or usable_processes(settings.lanes))
+    train_side_by_side(trainer, public, settings.processes or usable_processes(settings.lanes))
     entries: dict[tuple[str, int, int], _Entry] = {}
     results: list[ArmResult] = []
     comparisons: list[Comparison] = []
@@ -267,7 +268,6 @@ def _groups(trainer: Trainer, public: PublicModel | None) -> Iterator[list[_Entr
         decided = _settings_of(trainer, pairs, run, before, len(translated.texts["test"]))
         return _Entry(arm, pairs, draw, run, before, translated, own, own, decided)
 
-    works: dict[int, float] = {}
     for pairs in settings.sizes:
         runs = [trainer.on_pairs(SCRATCH, pairs, draw) for draw in settings.draws(pairs)]
         yield [entry(SCRATCH, pairs, draw, run) for draw, run in enumerate(runs)]
@@ -277,27 +277,14 @@ def _groups(trainer: Trainer, public: PublicModel | None) -> Iterator[list[_Entr
             tuned = [
                 trainer.on_pairs(HERE, pairs, draw, before=before) for draw in settings.draws(pairs)
             ]
-            works[pairs] = before.work + tuned[0].work
             yield [entry(HERE, pairs, draw, run, before) for draw, run in enumerate(tuned)]
             if pairs in settings.worked:
                 steps = trainer.same_work_steps(pairs)
                 yield [entry(LONGER, pairs, 0, trainer.on_pairs(LONGER, pairs, steps=steps))]
     if public is not None:
-        for arm, pairs, draws in _of_public(settings):
-            work = works[pairs] if settings.elsewhere.same_work else None
-            group = [
-                entry(arm, pairs, draw, public.on_pairs(arm, pairs, draw, work=work))
-                for draw in draws
-            ]
+        for arm, pairs, draws in public_arms(settings):
+            group = [entry(arm, pairs, draw, public.on_pairs(arm, pairs, draw)) for draw in draws]
             yield [_as_public(one, public) for one in group]
-
-
-def _of_public(settings: StudySettings) -> Iterator[tuple[str, int, range]]:
-    """Yield the trainings of a public checkpoint: arm, pairs, draws."""
-    for pairs in settings.elsewhere.sizes or settings.sizes:
-        yield ELSEWHERE, pairs, settings.draws(pairs)
-    for pairs in settings.elsewhere.full_sizes:
-        yield FULL, pairs, range(1)
 
 
 def _as_public(entry: _Entry, public: PublicModel) -> _Entry:
