@@ -14,6 +14,7 @@ from trained_runs import PEOPLE
 
 from heedful.studies.translation import Translator, align
 from heedful.studies.translation.attribution import BEST_METHOD, METHODS
+from heedful.studies.translation.documents import translate_texts
 from heedful.studies.translation.translator import FILE
 from heedful.web import shelves
 from heedful.web.shelves import id_of
@@ -86,9 +87,26 @@ def test_translations_and_alignment_are_those_of_the_study(
     assert [one["text"] for one in found["translation"]["hypotheses"]] == [
         one.text for one in known.hypotheses
     ]
+    # Above it stands what `heed translate` says of the same text.
+    (whole,) = translate_texts(translator, [TEXT], beam=3)
+    assert found["whole"] == {"text": whole.text, "notes": list(whole.notes)}
     aligned = align(translator, known, 1)
     np.testing.assert_allclose(found["alignment"]["weights"], aligned.weights, atol=1e-6)
     assert found["alignment"]["target_words"] == list(aligned.target_words)
+
+
+def test_a_text_of_several_sentences_is_translated_sentence_by_sentence(
+    ask: Any, model: str, runs: Path
+) -> None:
+    text = f"{TEXT} {TEXT}"
+    found = ask("translate", {"model": model, "text": text, "beam": 2})["whole"]["text"]
+    (whole,) = translate_texts(Translator.open(runs / "pairs"), [text], beam=2)
+    assert found == whole.text
+    # So is one that is too long to be read as one sentence: there is nothing to align then.
+    long = ask("translate", {"model": model, "text": " ".join([TEXT] * 40), "beam": 2})
+    assert long["whole"]["text"].count(" ") > 40
+    assert long["alignment"] is None
+    assert long["translation"]["hypotheses"] == []
 
 
 def test_a_translation_says_how_it_was_aligned_and_what_else_could_stand_there(

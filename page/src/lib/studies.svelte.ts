@@ -34,6 +34,9 @@ export const METHODS: Record<string, string> = {
 interface TranslateAnswer {
   languages: [string, string]
   rank: number
+  /** The text in translation, as `heed translate` gives it, and what may be wrong with it. */
+  whole: { text: string; notes: string[] }
+  /** What the search found for the text as one sentence. */
   translation: { source: string; text: string; hypotheses: Hypothesis[] }
   alignment: Alignment | null
   /** The tokens of each translation as people read them. */

@@ -580,22 +580,29 @@ def studies_routes(shelves: Shelves) -> APIRouter:
 
 
 def _translate(opened: Opened, question: TranslateQuestion) -> dict[str, Any]:
-    """Return the translations of a sentence, best first, and the alignment of one of them."""
+    """Return a text in translation, what the search found for it as one sentence, and an alignment.
+
+    The text is translated as `heed translate` does it, sentence by sentence and with its names; the
+    search and the alignment of one of its translations are of the text as one sentence.
+    """
     translator = opened.translator(question.model)
     from heedful.studies.translation import align
     from heedful.studies.translation.attribution import BEST_METHOD, METHODS
+    from heedful.studies.translation.documents import translate_texts
 
+    whole = next(translate_texts(translator, [question.text], beam=question.beam))
     found = next(
         translator.translate(
             [question.text], beam=question.beam, nbest=question.beam, max_tokens=MOST_WATCHED
         )
     )
-    if found.problem:
-        raise InputError("text", found.problem)
+    if whole.problem:
+        raise InputError("text", whole.problem)
     rank = min(question.rank, len(found.hypotheses) - 1)
     return {
         "languages": translator.format.languages,
         "rank": max(rank, 0),
+        "whole": {"text": whole.text, "notes": whole.notes},
         "translation": found,
         "alignment": align(translator, found, rank, question.method or BEST_METHOD)
         if rank >= 0
