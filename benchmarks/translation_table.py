@@ -8,8 +8,9 @@ sentence, and those of 15 words and more; Multi30k 2016, out of domain; sentence
 help that no recipe took for training (--libreoffice); and 100 everyday sentences of our
 own with two references (recipes/everyday_fr_en.tsv), of which none is in Tatoeba. With
 --most, larger sets are sampled at even distances (of the first, before its parts are taken; long
-sentences are always all taken). The figures go under the name of the model into
-results/translator.json.
+sentences are always all taken). The figures go under the name of the model, or under --name, into
+results/translator.json. --plain searches without what `heed translate` adds: in one
+direction, without stand-ins.
 """
 
 from __future__ import annotations
@@ -117,12 +118,16 @@ def test_sets(given: argparse.Namespace) -> dict[str, References]:
 
 
 def translated(
-    translator: Translator, sets: Iterable[References], search: dict[str, Any]
+    translator: Translator, sets: Iterable[References], search: dict[str, Any], *, plain: bool
 ) -> tuple[dict[str, str], float]:
     """Translate every source once; also return the processor seconds."""
     started = time.process_time()
     sources = list(dict.fromkeys(source for wanted in sets for source in wanted.sources))
-    found = translate_texts(translator, sources, **search)
+    found = (
+        translator.translate(sources, **search)
+        if plain
+        else translate_texts(translator, sources, **search)
+    )
     texts = {source: one.text for source, one in zip(sources, found, strict=True)}
     return texts, time.process_time() - started
 
@@ -165,16 +170,20 @@ def main() -> None:
     parser.add_argument("--most", type=int, help="sentences of a set")
     parser.add_argument("--beam", type=int, default=DEFAULT_BEAMS)
     parser.add_argument("--length-penalty", type=float, default=1.0)
+    parser.add_argument("--plain", action="store_true", help="one direction, no stand-ins")
+    parser.add_argument("--name", help="what the rows are stored under; default: the model's")
     parser.add_argument("--show", action="store_true", help="print the everyday translations")
     parser.add_argument("--no-store", action="store_true", help="print only")
     given = parser.parse_args()
     sets = test_sets(given)
     search = {"beam": given.beam, "length_penalty": given.length_penalty}
-    texts, seconds = translated(Translator.open(given.model), sets.values(), search)
+    translator = Translator.open(given.model, reverse=not given.plain)
+    texts, seconds = translated(translator, sets.values(), search, plain=given.plain)
+    name = given.name or Path(given.model).name
     print(f"{len(texts):,} sentences translated in {seconds:.0f} processor seconds", flush=True)
     rows = []
     for kind, wanted in sets.items():
-        row = {"model": Path(given.model).name, "set": kind, **search, **measure(texts, wanted)}
+        row = {"model": name, "set": kind, **search, **measure(texts, wanted)}
         rows.append(row)
         print(
             f"{kind:30} {row['sentences']:5,}  BLEU {row['bleu']:.1f} "
@@ -187,7 +196,7 @@ def main() -> None:
         for source in sets["everyday"].sources:
             print(f"{source}\n    {texts[source]}")
     if not given.no_store:
-        store(Path(given.model).name, rows, given.run)
+        store(name, rows, given.run)
 
 
 if __name__ == "__main__":
