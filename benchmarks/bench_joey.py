@@ -16,7 +16,9 @@ clock. Our recipe ends in a decay, so that it is trained once for each budget: i
 budget by the time of a step, measured on a few. Where JoeyNMT is not at hand, a line says so and
 ours goes on. Newer versions of sentencepiece lack a method that it calls.
 
-Prints one line for each side and budget, then JSON, and stores benchmarks/results/joey.json.
+Prints one line for each side and budget, then JSON, and stores benchmarks/results/joey.json. With
+--sides one of the two is measured, and the rows of the other one stay as they are: on two cores both
+can be measured at once.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ from heedful.training.runs import trained_decoder
 HERE = Path(__file__).parent
 RECIPE, RESULTS = HERE / "recipes" / "translator.toml", HERE / "results" / "joey.json"
 MINUTES = (10.0, 20.0, 40.0)
+JOEY, OURS = "JoeyNMT 2.3.0", "heedful"
 IDS, BEAM, TRIAL = 8_000, 5, 20
 LAYERS: dict[str, Any] = {
     "type": "transformer",
@@ -214,7 +217,7 @@ def of_joey(
         if made.returncode or len(texts) != len(test.sources):
             print("JoeyNMT: no translations;", (made.stderr.strip().splitlines() or ["?"])[-1])
             continue
-        rows.append({"side": "JoeyNMT 2.3.0", **row, **scored(texts, test.targets)})
+        rows.append({"side": JOEY, **row, **scored(texts, test.targets)})
     return rows
 
 
@@ -235,7 +238,7 @@ def of_ours(
     keep_model(run, lambda: trained_decoder(run), made.tokenizer, format_of(made))
     texts = Translator.open(run).texts(test.sources, beam=BEAM)
     return {
-        "side": "heedful",
+        "side": OURS,
         "minutes": minutes,
         "steps": result.step,
         "processor_minutes": result.processor_seconds / 60,
@@ -250,6 +253,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path, help="fra.txt.gz of Tatoeba")
     parser.add_argument("--joeynmt", type=Path, help="the folder that it was installed into")
     parser.add_argument("--minutes", type=float, nargs="+", default=list(MINUTES))
+    parser.add_argument("--sides", nargs="+", choices=(JOEY, OURS), default=[JOEY, OURS])
     parser.add_argument("--most", type=int, help="test sources, at most; nothing is stored then")
     given = parser.parse_args()
     values = merged(read_values(RECIPE), {"data": {"files": [str(given.corpus)]}})
@@ -259,11 +263,11 @@ def main() -> None:
     test = References(sources=test.sources[: given.most], targets=test.targets[: given.most])
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as place:
-        if given.joeynmt is None:
+        if JOEY in given.sides and given.joeynmt is None:
             print("JoeyNMT: not at hand (--joeynmt FOLDER)")
-        else:
+        elif JOEY in given.sides:
             rows += of_joey(parts, test, sorted(given.minutes), given.joeynmt, Path(place))
-        for minutes in sorted(given.minutes):
+        for minutes in sorted(given.minutes) if OURS in given.sides else ():
             folder = Path(place) / f"ours-{minutes:g}"
             rows.append(of_ours(values, test, minutes, folder))
     for row in rows:
@@ -275,6 +279,8 @@ def main() -> None:
     record = {"question": __doc__.splitlines()[0], **surroundings(), "rows": rows}
     print(json.dumps(record, ensure_ascii=False))
     if given.most is None and tuple(sorted(given.minutes)) == MINUTES:
+        stored = json.loads(RESULTS.read_text("utf-8"))["rows"] if RESULTS.exists() else []
+        record["rows"] = [row for row in stored if row["side"] not in given.sides] + rows
         RESULTS.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
