@@ -17,8 +17,8 @@ budget by the time of a step, measured on a few. Where JoeyNMT is not at hand, a
 ours goes on. Newer versions of sentencepiece lack a method that it calls.
 
 Prints one line for each side and budget, then JSON, and stores benchmarks/results/joey.json. With
---sides one of the two is measured, and the rows of the other one stay as they are: on two cores both
-can be measured at once.
+--sides one of the two is measured, and the rows of the other one stay as they are: two cores can
+measure both at once.
 """
 
 from __future__ import annotations
