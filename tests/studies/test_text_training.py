@@ -130,10 +130,12 @@ def test_a_training_begins_with_a_model_and_its_tokenizer(pairs: Path, tmp_path:
     assert other.hashes["weights before"] != second.hashes["weights before"]
 
 
-def test_a_model_without_the_marks_of_a_training_is_no_start(pairs: Path, tmp_path: Path) -> None:
+def test_what_is_no_start_is_told_before_anything_is_written(pairs: Path, tmp_path: Path) -> None:
     made = prepare(settings(pairs))
     write_folder(Decoder(made.config.model, seed=0), tmp_path / "model")
     with pytest.raises(ConfigError, match=r"data\.start: has no tokenizer"):
         prepare(settings(pairs, start=str(tmp_path / "model")))
+    with pytest.raises(InputError, match="cannot grow from the weights before it"):
+        prepare(settings(pairs, start="fr-en"))
     with pytest.raises(ConfigError, match=r"data\.embeddings: are aligned, and data\.start"):
         prepare(settings(pairs, start="fr-en", embeddings="aligned"))

@@ -495,16 +495,8 @@ class Decoder(nn.Module):
         Its layers are spread over these; those between them add nothing to the stream until they
         are trained, so that both give the same logits.
         """
+        check_growth(self.config, before.config)
         depth, deeper = len(before.blocks), len(self.blocks)
-        own, other = (_but_depth(one.config) for one in (self, before))
-        if own != other or depth > deeper or self.config.norm.placement != "pre":
-            changed = [name for name in own if own[name] != other[name]]
-            raise InputError(
-                "model",
-                f"cannot grow from the weights before it ({', '.join(changed) or 'layers'} differ)",
-                expected="the same decoder with as many layers or more, normed before each part",
-                hint="copy [model] from the config of the run that made them",
-            )
         places = {layer * deeper // depth: layer for layer in range(depth)}
         for place, block in enumerate(self.blocks):
             assert isinstance(block, TransformerBlock)
@@ -681,6 +673,19 @@ class Decoder(nn.Module):
 
     def _learns(self) -> bool:
         return torch.is_grad_enabled() and self.embedding.weight.requires_grad
+
+
+def check_growth(grown: DecoderConfig, before: DecoderConfig) -> None:
+    """Refuse a decoder that cannot take over the weights of another one."""
+    own, other = map(_but_depth, (grown, before))
+    changed = [name for name in own if own[name] != other[name]]
+    if changed or before.layers > grown.layers or grown.norm.placement != "pre":
+        raise InputError(
+            "model",
+            f"cannot grow from the weights before it ({', '.join(changed) or 'layers'} differ)",
+            expected="the same decoder with as many layers or more, normed before each part",
+            hint="copy [model] from the config of the run that made them",
+        )
 
 
 def _but_depth(config: DecoderConfig) -> dict[str, Any]:

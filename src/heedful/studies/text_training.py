@@ -41,6 +41,7 @@ from heedful.data.variation import Variation, varied
 from heedful.errors import ConfigError, InputError
 from heedful.files import sha256
 from heedful.model import Decoder, Pretrained, load
+from heedful.model.decoder import check_growth
 from heedful.settings import Settings
 from heedful.tokenization import Tokenizer, learn_tokenizer
 from heedful.training.config import TrainingConfig, config_of
@@ -299,6 +300,7 @@ def prepare(values: dict[str, Any]) -> TextTraining:
     hashes |= {f"file {origin.path}": origin.sha256 for origin in train.origins}
     adapt: Adapt | None = None
     if before is not None:
+        check_growth(config.model, before.decoder.config)
         weights = {name: value.contiguous() for name, value in before.decoder.state_dict().items()}
         hashes["weights before"] = sha256(safetensors.torch.save(weights))
         adapt = partial(Decoder.grow_from, before=before.decoder)

@@ -120,7 +120,7 @@ class Tokenizer:
             written.post_processor = processors.TemplateProcessing(
                 single=[mark, "$A"], special_tokens=[(mark, self.begin)]
             )
-        path.write_text(written.to_str(pretty=True), encoding="utf-8")
+        path.write_text(written.to_str(pretty=False), encoding="utf-8")
 
     def _not_encodable(self, texts: Sequence[str], error: Exception) -> InputError:
         known = self.core.get_vocab()
