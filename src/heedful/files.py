@@ -34,6 +34,8 @@ UNFINISHED = ".writing"
 _SHIPPED_FOLDER = Path(__file__).parent / "model" / "shipped"
 SHIPPED = {name: _SHIPPED_FOLDER / name for name in ("fr-en", "en-fr")}
 """Models that come with the package, by name: where their folders lie."""
+SHIPPED_TOKENIZER = _SHIPPED_FOLDER / "tokenizer.json"
+"""The tokenizer of all of them, which is in none of the folders."""
 
 Progress = Callable[[int, int], None]
 """Called with (bytes done, of how many)."""

@@ -22,7 +22,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from heedful.errors import ConfigError, InputError, RunError
-from heedful.files import fsync_path, json_bytes
+from heedful.files import SHIPPED, SHIPPED_TOKENIZER, fsync_path, json_bytes
 from heedful.model.config import DecoderConfig
 from heedful.model.decoder import Decoder
 from heedful.model.weights.checkpoint import (
@@ -217,6 +217,8 @@ def _ends(folder: Path, written: dict[str, Any]) -> tuple[int, ...]:
 
 def _tokenizer(folder: Path, ends: tuple[int, ...]) -> Tokenizer | None:
     path = folder / "tokenizer.json"
+    if folder in SHIPPED.values() and not path.is_file():
+        path = SHIPPED_TOKENIZER
     return Tokenizer.read(path, end=ends[0] if ends else None) if path.is_file() else None
 
 
