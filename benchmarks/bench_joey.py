@@ -13,12 +13,13 @@ JoeyNMT has the settings that it documents for its small Transformer of IWSLT14,
 many pairs: 6 + 6 layers of width 256, Adam at 3e-4 with a plateau, 4,096 tokens a batch, dropout
 0.3. Its weights are kept whenever its processor time passes a budget; validations are not on that
 clock. Our recipe ends in a decay, so that it is trained once for each budget: its steps are the
-budget by the time of a step, measured on a few. Where JoeyNMT is not at hand, a line says so and
-ours goes on. Newer versions of sentencepiece lack a method that it calls.
+budget by the time of a step, measured on a few. Both compute in float32, which is all that JoeyNMT
+has on a processor. Where JoeyNMT is not at hand, a line says so and ours goes on. Newer versions of
+sentencepiece lack a method that it calls.
 
-Prints one line for each side and budget, then JSON, and stores benchmarks/results/joey.json. With
---sides one of the two is measured, and the rows of the other one stay as they are: two cores can
-measure both at once.
+Prints a line for each side and budget as soon as it is scored, and stores it in
+benchmarks/results/joey.json with the machine that it was measured on; other rows stay as they are.
+So two cores can measure one side each at once (--sides), and one budget can be measured by itself.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ from surroundings import surroundings
 
 from heedful.data.corpus import Pairs
 from heedful.data.splits import References, references
+from heedful.files import write_json
 from heedful.studies.text_training import CorpusParts, TextData, prepare, read_parts
 from heedful.studies.translation import Translator
 from heedful.studies.translation.translator import format_of, keep_model
@@ -194,7 +197,7 @@ def write_files(parts: CorpusParts, folder: Path) -> None:
 
 def of_joey(
     parts: CorpusParts, test: References, minutes: list[float], library: Path, folder: Path
-) -> list[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:
     """Train JoeyNMT, and score its weights at each budget."""
     write_files(parts, folder)
     known = {**os.environ, "PYTHONPATH": str(library)}
@@ -203,7 +206,6 @@ def of_joey(
     kept = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"minutes"')]
     if not kept:
         print("JoeyNMT: not measured;", (done.stderr.strip().splitlines() or ["no output"])[-1])
-    rows = []
     sources = "".join(f"{' '.join(source.split())}\n" for source in test.sources)
     for row in kept:
         config = joey_config(folder)
@@ -217,8 +219,7 @@ def of_joey(
         if made.returncode or len(texts) != len(test.sources):
             print("JoeyNMT: no translations;", (made.stderr.strip().splitlines() or ["?"])[-1])
             continue
-        rows.append({"side": JOEY, **row, **scored(texts, test.targets)})
-    return rows
+        yield {"side": JOEY, **row, **scored(texts, test.targets)}
 
 
 def of_ours(
@@ -247,8 +248,34 @@ def of_ours(
     }
 
 
+def measured(
+    given: argparse.Namespace,
+    values: dict[str, Any],
+    parts: CorpusParts,
+    test: References,
+    folder: Path,
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the sides and budgets that were asked for."""
+    minutes = sorted(given.minutes)
+    if JOEY in given.sides and given.joeynmt is None:
+        print("JoeyNMT: not at hand (--joeynmt FOLDER)")
+    elif JOEY in given.sides:
+        yield from of_joey(parts, test, minutes, given.joeynmt.resolve(), folder)
+    for budget in minutes if OURS in given.sides else ():
+        yield of_ours(values, test, budget, folder / f"ours-{budget:g}")
+
+
+def store(row: dict[str, Any]) -> None:
+    """Put a row in the place of the former one of its side and budget."""
+    stored = json.loads(RESULTS.read_text("utf-8"))["rows"] if RESULTS.exists() else []
+    key = (row["side"], row["minutes"])
+    rows = [one for one in stored if (one["side"], one["minutes"]) != key]
+    rows = sorted([*rows, row], key=lambda one: (one["side"], one["minutes"]))
+    write_json(RESULTS, {"question": __doc__.splitlines()[0], "rows": rows})
+
+
 def main() -> None:
-    """Measure both sides, and store the figures of whole budgets."""
+    """Measure the sides, and store the figures of whole budgets."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("corpus", type=Path, help="fra.txt.gz of Tatoeba")
     parser.add_argument("--joeynmt", type=Path, help="the folder that it was installed into")
@@ -256,32 +283,26 @@ def main() -> None:
     parser.add_argument("--sides", nargs="+", choices=(JOEY, OURS), default=[JOEY, OURS])
     parser.add_argument("--most", type=int, help="test sources, at most; nothing is stored then")
     given = parser.parse_args()
-    values = merged(read_values(RECIPE), {"data": {"files": [str(given.corpus)]}})
+    values = merged(
+        read_values(RECIPE),
+        {"data": {"files": [str(given.corpus)]}, "compute": {"precision": "float32"}},
+    )
     parts = read_parts(TextData.of(values["data"]))
     assert isinstance(parts.test, Pairs)
     test = references(parts.test)
     test = References(sources=test.sources[: given.most], targets=test.targets[: given.most])
-    rows: list[dict[str, Any]] = []
+    where = surroundings("torch")
     with tempfile.TemporaryDirectory() as place:
-        if JOEY in given.sides and given.joeynmt is None:
-            print("JoeyNMT: not at hand (--joeynmt FOLDER)")
-        elif JOEY in given.sides:
-            rows += of_joey(parts, test, sorted(given.minutes), given.joeynmt, Path(place))
-        for minutes in sorted(given.minutes) if OURS in given.sides else ():
-            folder = Path(place) / f"ours-{minutes:g}"
-            rows.append(of_ours(values, test, minutes, folder))
-    for row in rows:
-        print(
-            f"{row['side']:14} {row['minutes']:5g} min ({row['processor_minutes']:.1f} used), "
-            f"{row['steps']:6,} steps, {row['parameters']:,} parameters: BLEU {row['bleu']:.1f} "
-            f"({row['bleu_low']:.1f} to {row['bleu_high']:.1f}), chrF {row['chrf']:.1f}"
-        )
-    record = {"question": __doc__.splitlines()[0], **surroundings(), "rows": rows}
-    print(json.dumps(record, ensure_ascii=False))
-    if given.most is None and tuple(sorted(given.minutes)) == MINUTES:
-        stored = json.loads(RESULTS.read_text("utf-8"))["rows"] if RESULTS.exists() else []
-        record["rows"] = [row for row in stored if row["side"] not in given.sides] + rows
-        RESULTS.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        for row in measured(given, values, parts, test, Path(place)):
+            print(
+                f"{row['side']:14} {row['minutes']:5g} min ({row['processor_minutes']:.1f} used), "
+                f"{row['steps']:6,} steps, {row['parameters']:,} parameters: BLEU "
+                f"{row['bleu']:.1f} ({row['bleu_low']:.1f} to {row['bleu_high']:.1f}), "
+                f"chrF {row['chrf']:.1f}",
+                flush=True,
+            )
+            if given.most is None and row["minutes"] in MINUTES:
+                store(row | {"machine": where})
 
 
 if __name__ == "__main__":
