@@ -58,17 +58,33 @@ def test_matrices_can_be_written_in_8_bits(tmp_path: Path) -> None:
     decoder = random_decoder(small_config()).float()
     write_folder(decoder, tmp_path / "model", form="heedful", dtype=torch.int8)
     back = load(tmp_path / "model").decoder.state_dict()
+    files = load_file(tmp_path / "model" / "model.safetensors")
     for name, old in decoder.state_dict().items():
         if old.ndim < 2:
             assert torch.equal(back[name], old)
         else:  # half a step of each row, and the rounding of float32
-            step = old.abs().amax(dim=-1, keepdim=True) / 127
+            step = files[f"{name}.scale"].float()
             assert ((back[name] - old).abs() <= 0.5001 * step).all()
+            torch.testing.assert_close(
+                step, old.abs().amax(dim=-1, keepdim=True) / 127, rtol=2**-8, atol=0
+            )
     stored = open_checkpoint(tmp_path / "model").source.entries
     assert {entry.dtype for entry in stored.values()} == {"I8", "F32"}
     assert not any(name.endswith(".scale") for name in stored)
     with pytest.raises(InputError, match="8 bits"):
         write_folder(decoder, tmp_path / "other", form="huggingface", dtype=torch.int8)
+
+
+def test_scales_in_float32_are_read_as_before(tmp_path: Path) -> None:
+    decoder = random_decoder(small_config()).float()
+    write_folder(decoder, tmp_path / "model", form="heedful", dtype=torch.int8)
+    expected = load(tmp_path / "model").decoder.state_dict()
+    path = tmp_path / "model" / "model.safetensors"
+    tensors = load_file(path)
+    wide = {name: one.float() for name, one in tensors.items() if name.endswith(".scale")}
+    save_file(tensors | wide, path)
+    back = load(tmp_path / "model").decoder.state_dict()
+    assert all(torch.equal(back[name], one) for name, one in expected.items())
 
 
 def test_8_bits_without_scales_are_refused(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ Two forms share the layout. `huggingface` is what `transformers` opens, for the 
 knows. `heedful` holds any decoder of this package: its own config under `model_type: heedful`,
 and its own parameter names; only it may hold matrices in 8 bits, each row with a scale:
 
-    NAME int8 (rows, columns), NAME.scale float32 (rows, 1): the matrix is their product
+    NAME int8 (rows, columns), NAME.scale bfloat16 (rows, 1): the matrix is their product
+
+Older ones have scales in float32.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ INDEX = "model.safetensors.index.json"
 DTYPES = ("F64", "F32", "F16", "BF16")
 SCALE = ".scale"
 """How the name of the scales of a matrix in 8 bits ends."""
+SCALE_DTYPES = ("BF16", "F32")
 MAX_JSON_BYTES = 64 * 2**20
 
 
@@ -143,7 +146,7 @@ def write_folder(
 def in_8_bits(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Round every matrix to whole numbers from -127 to 127, with one scale for each row.
 
-    No entry is off by more than half its row's scale: the largest entry of the row / 254.
+    No entry is off by more than half its row's scale: about the largest entry of the row / 254.
     """
     made: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
@@ -151,9 +154,11 @@ def in_8_bits(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
             made[name] = tensor
             continue
         rows = tensor.detach().float()
-        scale = rows.abs().amax(dim=-1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny)
-        scale = scale / 127
-        made[name] = (rows / scale).round().to(torch.int8)
+        largest = rows.abs().amax(dim=-1, keepdim=True)
+        # 16 bits less of a scale cost nothing, because the row is divided by what is stored. The
+        # largest entry becomes 126.5 to 127.5 scales, so it is stored as 127 in any case.
+        scale = (largest / 127).clamp_min(torch.finfo(torch.float32).tiny).bfloat16()
+        made[name] = (rows / scale.float()).round().clamp(-127, 127).to(torch.int8)
         made[name + SCALE] = scale
     return made
 
@@ -295,7 +300,7 @@ class SafetensorsFiles(TensorSource):
     def read(self, name: str) -> Tensor:
         """Return one tensor in the dtype of the file; one in 8 bits times its scales."""
         tensor = self._stored(name)
-        return tensor * self._stored(name + SCALE) if name in self._scaled else tensor
+        return tensor * self._stored(name + SCALE).float() if name in self._scaled else tensor
 
     def _stored(self, name: str) -> Tensor:
         with safe_open(self._places[name], framework="pt") as file:
@@ -306,12 +311,12 @@ class SafetensorsFiles(TensorSource):
         self, name: str, entry: TensorHeader, found: Mapping[str, TensorHeader]
     ) -> bool:
         """Check that a matrix in 8 bits has a scale for each of its rows."""
-        wanted = TensorHeader((*entry.shape[:-1], 1), "F32")
-        if found.get(name + SCALE) != wanted:
+        shape = (*entry.shape[:-1], 1)
+        if found.get(name + SCALE) not in [TensorHeader(shape, kind) for kind in SCALE_DTYPES]:
             raise InputError(
                 self.where,
                 f"{name} has 8 bits and no scales",
-                expected=f"{name}{SCALE} with the shape {wanted.shape} in F32",
+                expected=f"{name}{SCALE} with the shape {shape} in {' or '.join(SCALE_DTYPES)}",
             )
         return True
 
