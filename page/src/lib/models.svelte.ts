@@ -89,6 +89,8 @@ export class ModelsState {
   #timer: ReturnType<typeof setInterval> | undefined
   /** Whether the question came with the address, and was not put yet. */
   #shared = Boolean(address.values.question)
+  /** The model of which `read` is. */
+  #reader = ''
   #reads = latest<object, ReadAnswer>('models/read', 350, (found) => {
     this.read = found
     this.reading = false
@@ -229,10 +231,16 @@ export class ModelsState {
     else this.inside.other.send({ model: this.model, text: this.inside.second, layer: this.layer, head: this.head })
   }
 
-  /** Another sentence or model goes on differently. */
+  /** Another sentence or model goes on differently. What a former model has read is not shown under
+   * the name of the next one: its tokens have other ids. */
   startAnew(): void {
     void [this.model, this.text]
     untrack(() => {
+      if (this.#reader !== this.model) {
+        this.#reader = this.model
+        this.#reads.stop()
+        this.read = null
+      }
       this.inside.continuation = []
       this.inside.place = null
       this.inside.alternatives.forget()
