@@ -5,13 +5,15 @@
 Held-out sentences of Tatoeba, which neither model was trained on, and all the longer ones among
 them (11 words and more). The translations that 5, 8 and 16 beams find are ranked by
 
-    log p(target | source) / tokens + λ log p(source | target) / tokens
+    log p(target | source) / tokens + λ log p(source | target) / tokens + γ content words
 
-for several λ. Chosen is, at the number of beams of `heed translate`, of the λ within half a point
-of the highest BLEU the one that drops a content word in the fewest of the longer sentences (of
-equals the smallest); with --write it is kept beside the weights of FORWARD, together with the name
-of REVERSE. *best of them* ranks by the reference itself: no ranking can do better with these texts.
-Stores benchmarks/results/reverse.json.
+for several λ and γ, each content word of a text counted once (γ only where the target is English).
+Chosen are, at the number of beams of `heed translate`, those with the highest chrF, whose recall
+counts twice as much as its precision. A reward for content words helps a rule that counts them, so
+the rows also have which share of the content words of the nearest reference a text has (recall),
+and which share of its own are there (precision). With --write λ and γ are kept beside the weights
+of FORWARD, together with the name of REVERSE. *best of them* ranks by the reference itself: no
+ranking can do better with these texts. Stores benchmarks/results/reverse.json.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ import argparse
 import json
 import time
 import tomllib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +35,7 @@ from translation_table import RECIPE, part, sampled
 
 from heedful.cli.translate import DEFAULT_BEAMS
 from heedful.data.corpus import Pairs
+from heedful.data.languages import GRAMMAR, content_words
 from heedful.data.splits import References, references
 from heedful.files import SHIPPED, write_json
 from heedful.studies.text_training import TextData, read_parts
@@ -41,10 +46,10 @@ from heedful.studies.translation.translator import Hypothesis
 RESULTS = Path(__file__).parent / "results" / "reverse.json"
 LONGER = 11
 """Words from which a held-out sentence counts as longer: of 15 and more there are too few."""
-BEAMS = (5, 8, 16)
-TOLD_APART = 0.5
-"""Points of BLEU: the paired intervals of these sentences are wider, by more than twice."""
-WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5)
+OTHER_BEAMS = (5, 8)
+"""Numbers of beams for which only what was chosen is measured."""
+WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+REWARDS = (0.0, 0.04, 0.08, 0.12, 0.16)
 
 Candidates = list[tuple[Hypothesis, float]]
 """The translations of one sentence, each with log p of the sentence given it, per token."""
@@ -86,18 +91,34 @@ def measured(wanted: References, texts: Sequence[str]) -> dict[str, Any]:
         targets = [wanted.targets[place] for place in places]
         faults = count_faults([wanted.sources[place] for place in places], made, targets)
         shares = {"dropped": round(faults.dropped, 4), "loops": round(faults.loops, 4)}
-        figures[kind] = scored(made, targets) | shares
+        figures[kind] = scored(made, targets) | shares | content_shared(made, targets)
     return figures
+
+
+def content_shared(texts: Sequence[str], targets: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Return recall and precision of content words, against the reference that shares most."""
+    shared = wanted = written = 0
+    for text, known in zip(texts, targets, strict=True):
+        own = Counter(content_words(text))
+        several = [Counter(content_words(one)) for one in known]
+        nearest = max(several, key=lambda one: (own & one).total() / max(one.total(), 1))
+        shared, wanted = shared + (own & nearest).total(), wanted + nearest.total()
+        written += own.total()
+    return {
+        "content_recall": round(shared / max(wanted, 1), 4),
+        "content_precision": round(shared / max(written, 1), 4),
+    }
 
 
 def row(name: str, wanted: References, texts: Sequence[str]) -> dict[str, Any]:
     """Return the scores of one ranking, and print them."""
     figures = {"ranked by": name} | measured(wanted, texts)
     print(
-        f"{name:16}"
+        f"{name:22}"
         + "  ".join(
             f"{kind}: BLEU {figures[kind]['bleu']:.1f} chrF {figures[kind]['chrf']:.1f} dropped "
-            f"{figures[kind]['dropped']:.1%} loops {figures[kind]['loops']:.1%}"
+            f"{figures[kind]['dropped']:.1%} loops {figures[kind]['loops']:.1%} content "
+            f"{figures[kind]['content_recall']:.1%}, {figures[kind]['content_precision']:.1%}"
             for kind in ("all", "longer")
         ),
         flush=True,
@@ -105,12 +126,15 @@ def row(name: str, wanted: References, texts: Sequence[str]) -> dict[str, Any]:
     return figures
 
 
-def ranked(found: Sequence[Candidates], weight: float) -> list[str]:
-    """Return the best text of each sentence by both directions together."""
-    return [
-        max(several, key=lambda each: each[0].score + (weight * each[1] if weight else 0.0))[0].text
-        for several in found
-    ]
+def ranked(found: Sequence[Candidates], by: TranslationFormat) -> list[str]:
+    """Return the best text of each sentence, by the λ and γ of a format."""
+
+    def score(each: tuple[Hypothesis, float]) -> float:
+        one, back = each
+        # 0 · −∞ is no number: without the way back its answer does not matter.
+        return one.score + by.ranking(one.text, back if by.reverse_weight else 0.0)
+
+    return [max(several, key=score)[0].text for several in found]
 
 
 def by_reference(found: Sequence[Candidates], wanted: References) -> list[str]:
@@ -125,37 +149,46 @@ def by_reference(found: Sequence[Candidates], wanted: References) -> list[str]:
     ]
 
 
-def chosen_weight(rows: Sequence[dict[str, Any]]) -> float:
-    """Return the weight that drops the fewest words, of those whose BLEU cannot be told apart."""
-    highest = max(one["all"]["bleu"] for one in rows)
-    alike = [one for one in rows if one["all"]["bleu"] >= highest - TOLD_APART]
-    return float(min(alike, key=lambda one: one["longer"]["dropped"])["weight"])
+def table(
+    models: tuple[Translator, Translator],
+    wanted: References,
+    beams: int,
+    weights: Iterable[tuple[float, float]],
+) -> dict[str, Any]:
+    """Search with a number of beams, and rank by each of several weights λ and γ."""
+    began = time.process_time()
+    found = candidates(*models, wanted.sources, beams)
+    seconds = time.process_time() - began
+    print(f"{beams} beams, {len(wanted.sources)} sentences, {seconds:.0f} processor seconds")
+    rows = []
+    for weight, reward in weights:
+        update = {"reverse_weight": weight, "content_reward": reward}
+        texts = ranked(found, models[0].format.model_copy(update=update))
+        name = f"λ = {weight}, γ = {reward}"
+        rows.append(row(name, wanted, texts) | {"weight": weight, "reward": reward})
+    rows.append(row("best of them", wanted, by_reference(found, wanted)))
+    return {"beams": beams, "processor_seconds": round(seconds, 1), "rows": rows}
 
 
 def main() -> None:
-    """Rank with every weight, for every number of beams, and keep the best weight."""
+    """Rank with every weight, and keep the best ones."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("forward")
     parser.add_argument("reverse")
     parser.add_argument("--tatoeba", type=Path, required=True)
     parser.add_argument("--most", type=int, default=600, help="held-out sentences, and the longer")
-    parser.add_argument("--write", action="store_true", help="keep the weight beside FORWARD")
+    parser.add_argument("--write", action="store_true", help="keep the weights beside FORWARD")
     given = parser.parse_args()
     forward = Translator.open(given.forward, reverse=False)
-    reverse = Translator.open(given.reverse, reverse=False)
+    models = forward, Translator.open(given.reverse, reverse=False)
     wanted = held_out(given.tatoeba, forward.format.languages[0], given.most)
-    tables = []
-    for beams in BEAMS:
-        began = time.process_time()
-        found = candidates(forward, reverse, wanted.sources, beams)
-        seconds = time.process_time() - began
-        print(f"{beams} beams, {len(wanted.sources)} sentences, {seconds:.0f} processor seconds")
-        rows = [row(f"λ = {one}", wanted, ranked(found, one)) | {"weight": one} for one in WEIGHTS]
-        rows.append(row("best of them", wanted, by_reference(found, wanted)))
-        tables.append({"beams": beams, "processor_seconds": round(seconds, 1), "rows": rows})
-    usual = next(table for table in tables if table["beams"] == DEFAULT_BEAMS)
-    best = chosen_weight(usual["rows"][:-1])
-    print(f"chosen: λ = {best}")
+    rewards = REWARDS if forward.format.languages[1] in GRAMMAR else REWARDS[:1]
+    usual = table(models, wanted, DEFAULT_BEAMS, product(WEIGHTS, rewards))
+    best = max(usual["rows"][:-1], key=lambda one: one["all"]["chrf"])
+    both = best["weight"], best["reward"]
+    print(f"chosen: {best['ranked by']}")
+    few = sorted({(0.0, 0.0), (both[0], 0.0), both})
+    tables = [*(table(models, wanted, beams, few) for beams in OTHER_BEAMS), usual]
     stored = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     name = Path(given.forward).name
     kept = [one for one in stored.get("models", []) if one["forward"] != name]
@@ -163,13 +196,18 @@ def main() -> None:
         "forward": name,
         "reverse": Path(given.reverse).name,
         "machine": surroundings("torch"),
-        "chosen": best,
+        "chosen": both[0],
+        "chosen_reward": both[1],
         "tables": tables,
     }
     write_json(RESULTS, {"question": __doc__.splitlines()[0], "models": [*kept, made]})
     if given.write:
         folder = SHIPPED.get(given.forward, Path(given.forward))
-        update = {"reverse": made["reverse"], "reverse_weight": best}
+        update = {
+            "reverse": made["reverse"],
+            "reverse_weight": both[0],
+            "content_reward": both[1],
+        }
         TranslationFormat.read(folder).model_copy(update=update).write(folder)
 
 

@@ -43,6 +43,20 @@ NAMES = {
     "nl": "Dutch", "pt": "Portuguese",
 }  # fmt: skip
 
+_GRAMMAR = {
+    "en": "a about after all also am an and any are aren't as at be because been before being but "
+    "by can can't cannot could couldn't did didn't do does doesn't doing don't down for from "
+    "get go going got had hadn't has hasn't have haven't having he he'd he'll he's her here "
+    "hers him his how i i'd i'll i'm i've if in into is isn't it it'll it's its itself just "
+    "let let's like may me might more most much must my no nor not of off on one or our out "
+    "over own really should shouldn't so some such than that that's the their them then there "
+    "there's these they they'd they'll they're they've this those to too up us very was "
+    "wasn't we we'd we'll we're we've were weren't what what's when where which while who "
+    "whom whose why will with won't would wouldn't you you'd you'll you're you've your yours",
+}
+GRAMMAR = {language: frozenset(words.split()) for language, words in _GRAMMAR.items()}
+"""Words that carry grammar more than content, and words for which there are others."""
+
 SAMPLE = 2000
 """Texts looked at, spread over the whole corpus."""
 LONGEST = 400
@@ -51,6 +65,7 @@ FEWEST_HITS = 3
 
 _WORDS = {language: frozenset(words.split()) for language, words in COMMON.items()}
 _WORD = re.compile(r"[^\W\d_]+")
+_WHOLE_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,3 +144,22 @@ def name_sides(
     if languages[0] is None or languages[1] is None or languages[0] == languages[1]:
         return standing_in, notes
     return (languages[0], languages[1]), notes
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words of a text in small letters; "don't" is one.
+
+    >>> words_in("Don’t eat 12 apples!")
+    ["don't", 'eat', '12', 'apples']
+    """
+    return [word.replace("’", "'") for word in _WHOLE_WORD.findall(text.casefold())]
+
+
+def content_words(text: str, language: str = "en") -> list[str]:
+    """Return the words that carry content: those that are not in `GRAMMAR`.
+
+    >>> content_words("He has been sleeping on our sofa since this morning.")
+    ['sleeping', 'sofa', 'since', 'morning']
+    """
+    grammar = GRAMMAR[language]
+    return [word for word in words_in(text) if word not in grammar]

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_translators import CONTEXT, all_bytes, letters, llama_like, translator
 
+from heedful.data.languages import content_words
 from heedful.errors import ConfigError, InputError
 from heedful.generation import Beams, Stops, generate
 from heedful.model import Decoder, write_folder
@@ -103,17 +104,27 @@ def test_pairs_are_scored_together_as_alone(pairs: list[tuple[str, str]]) -> Non
 
 
 @settings(max_examples=8)
-@given(lines=LINES, weight=st.sampled_from([0.0, 0.5, 3.0]))
-def test_the_way_back_ranks_what_the_beams_found(lines: list[str], weight: float) -> None:
-    written = TranslationFormat(reverse="other", reverse_weight=weight)
+@given(
+    lines=LINES, weight=st.sampled_from([0.0, 0.5, 3.0]), reward=st.sampled_from([0.0, 0.1, 2.0])
+)
+def test_the_way_back_and_content_words_rank_what_the_beams_found(
+    lines: list[str], weight: float, reward: float
+) -> None:
+    written = TranslationFormat(reverse="other", reverse_weight=weight, content_reward=reward)
     other = translator(seed=1)
     both = Translator(PLAIN.decoder, PLAIN.tokenizer, written, reverse=other)
     plain = PLAIN.translate(lines, beam=4, nbest=4)
     for one, ranked in zip(plain, both.translate(lines, beam=4, nbest=2), strict=True):
         truth = [
-            (back > -math.inf, each.score + (weight * back if back > -math.inf else 0.0), each.text)
+            (
+                readable,
+                each.score + (weight * back + reward * words if readable else 0.0),
+                each.text,
+            )
             for each in one.hypotheses
             for back in [mean_log_probability(other, each.text, one.source)]
+            for words in [len(set(content_words(each.text)))]
+            for readable in [back > -math.inf]
         ]
         truth.sort(key=lambda each: each[:2], reverse=True)
         assert [each.text for each in ranked.hypotheses] == [text for _, _, text in truth[:2]]
@@ -315,6 +326,8 @@ def test_a_format_is_json_with_words(tmp_path: Path) -> None:
         ({"reverse": "nowhere"}, "'nowhere' cannot be opened (there is no such file or folder)"),
         ({"reverse": "fr-en"}, "'fr-en' translates fr to en"),
         ({"reverse": "en-fr", "reverse_weight": -1.0}, "reverse_weight"),
+        ({"reverse": "en-fr", "content_reward": -0.1}, "content_reward"),
+        ({"languages": ["en", "fr"], "content_reward": 0.1}, "for texts in 'fr'"),
     ],
 )
 def test_a_way_back_that_is_none_is_refused(changes: dict[str, Any], said: str) -> None:

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its parts are imported when they are first used
 
+from heedful.data.languages import GRAMMAR, content_words, words_in
 from heedful.errors import InputError
 from heedful.records import Record
 from heedful.studies.translation.attribution import words_of
@@ -38,23 +39,8 @@ from heedful.studies.translation.translator import Hypothesis, Translator
 LONGEST_LOOP = 4
 """Words that are repeated together; longer loops hold shorter ones in all that was seen."""
 
-_GRAMMAR = """
-    a about after all also am an and any are aren't as at be because been before being but by can
-    can't cannot could couldn't did didn't do does doesn't doing don't down for from get go going
-    got had hadn't has hasn't have haven't having he he'd he'll he's her here hers him his how i
-    i'd i'll i'm i've if in into is isn't it it'll it's its itself just let let's like may me might
-    more most much must my no nor not of off on one or our out over own really should shouldn't so
-    some such than that that's the their them then there there's these they they'd they'll they're
-    they've this those to too up us very was wasn't we we'd we'll we're we've were weren't what
-    what's when where which while who whom whose why will with won't would wouldn't you you'd
-    you'll you're you've your yours
-"""
-GRAMMAR = frozenset(_GRAMMAR.split())
-"""English words that carry grammar more than content, and words for which there are others."""
-
 NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f ]\d+)*")
 """A number in digits, with what groups them."""
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +83,7 @@ def drops(text: str, references: Sequence[str]) -> bool:
 
 def content(text: str) -> int:
     """Return how many content words a text has."""
-    return sum(word not in GRAMMAR for word in _words(text))
+    return len(content_words(text))
 
 
 def loops(text: str, references: Sequence[str] = ()) -> bool:
@@ -127,20 +113,16 @@ def numbers(text: str) -> set[str]:
     return {re.sub(r"\D", "", number) for number in NUMBER.findall(text)}
 
 
-def _words(text: str) -> list[str]:
-    return [word.replace("’", "'") for word in _WORD.findall(text.casefold())]
-
-
 def repeats(text: str) -> bool:
     """Tell whether words are repeated at once: one to four with content, or any three times."""
-    words = _words(text)
+    words = words_in(text)
     for size in range(1, LONGEST_LOOP + 1):
         for start in range(len(words) - 2 * size + 1):
             run = words[start : start + size]
             if run != words[start + size : start + 2 * size]:
                 continue
             thrice = run == words[start + 2 * size : start + 3 * size]
-            if thrice or any(word not in GRAMMAR for word in run):
+            if thrice or any(word not in GRAMMAR["en"] for word in run):
                 return True
     return False
 

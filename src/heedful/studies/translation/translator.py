@@ -17,6 +17,10 @@ what was left out, so a second translator for the way back is asked how well the
 from each text that the beams found:
 
     score = log p(target | source) / tokens^length_penalty + λ log p(source | target) / tokens
+            + γ content words of the target, each word once
+
+The last term is a reward for words (Murray and Chiang 2018, arXiv:1808.10006), of those that carry
+content only: a reward for every word is paid to "it is that …" too.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import torch
 from pydantic import Field
 
+from heedful.data.languages import GRAMMAR, content_words
 from heedful.data.synthetic.phrasebook import keyboard
 from heedful.errors import ConfigError, HeedfulError, InputError, RunError
 from heedful.files import write_json
@@ -76,10 +81,21 @@ class TranslationFormat(Settings):
     """The model for the way back, by its name, which ranks what the beams find; None: nobody."""
     reverse_weight: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = 0.0
     """λ, how much the way back counts; chosen on held-out text."""
+    content_reward: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = 0.0
+    """γ, what each content word of a text adds where the way back is asked; chosen with λ."""
     stand_ins: tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...] = ()
     """Names of one kind, and numbers, that the model never gets wrong (`stand_ins`)."""
     right_words: tuple[tuple[float, float], ...] = ()
     """Points of log p of a word and the share of such words that were right (`quality`)."""
+
+    def model_post_init(self, _context: object) -> None:
+        """Refuse a reward that cannot be counted."""
+        if self.content_reward and self.languages[1] not in GRAMMAR:
+            raise ConfigError(
+                "content_reward",
+                f"is {self.content_reward:g} for texts in {self.languages[1]!r}",
+                expected=f"0: only for {', '.join(GRAMMAR)} is it known which words have content",
+            )
 
     def written(self, text: str) -> str:
         """Return a source as the model was taught to read it."""
@@ -87,6 +103,15 @@ class TranslationFormat(Settings):
         if self.normalise != "none":
             text = unicodedata.normalize("NFC", text)
         return (keyboard(text) if self.normalise == "keyboard" else text).strip()
+
+    def ranking(self, text: str, back: float) -> float:
+        """Return what a text's way back and its content words add to its score.
+
+        >>> TranslationFormat(reverse_weight=0.5, content_reward=0.1).ranking("A cat, a cat.", -2.0)
+        -0.9
+        """
+        words = set(content_words(text, self.languages[1])) if self.content_reward else ()
+        return self.reverse_weight * back + self.content_reward * len(words)
 
     def marks(self, tokenizer: Tokenizer, where: str = "tokenizer") -> Marks:
         """Return the ids of the marks, or say which one the tokenizer does not have."""
@@ -110,6 +135,7 @@ class TranslationFormat(Settings):
         unused = set() if self.right_words else {"right_words"}
         unused |= set() if self.stand_ins else {"stand_ins"}
         unused |= set() if self.reverse else {"reverse", "reverse_weight"}
+        unused |= set() if self.content_reward else {"content_reward"}
         try:
             write_json(folder / FILE, self.model_dump(mode="json", exclude=unused))
         except OSError as error:
@@ -169,8 +195,8 @@ class Hypothesis(Record):
     per_token: float
     """The same, divided by the number of tokens."""
     score: float
-    """What it is ranked by: log p / tokens^length_penalty, and the way back where one is asked;
-    greedy: the log-probability."""
+    """What it is ranked by: log p / tokens^length_penalty, with the way back and the content words
+    where that is asked; greedy: the log-probability."""
     tokens: tuple[int, ...]
     """Token ids; the last one is the end if `finished`."""
     log_probabilities: tuple[float, ...]
@@ -330,7 +356,7 @@ class Translator:
     def _ranked(
         self, reverse: Translator, sources: Sequence[str], found: list[tuple[Hypothesis, ...]]
     ) -> list[tuple[Hypothesis, ...]]:
-        """Put the translations of each source in the order of both directions together.
+        """Put the translations of each source in the order of both directions and their words.
 
         What cannot be read on the way back, such as an empty text, comes last.
         """
@@ -340,13 +366,12 @@ class Translator:
             for one in several
         ]
         logs = iter(reverse.log_probabilities(*map(list, zip(*pairs, strict=True))))
-        weight = self.format.reverse_weight
 
         def joined(one: Hypothesis) -> Hypothesis:
             back = next(logs)
             if back == -math.inf:
                 return one
-            return replace(one, score=one.score + weight * back, reverse=back)
+            return replace(one, score=one.score + self.format.ranking(one.text, back), reverse=back)
 
         def order(one: Hypothesis) -> tuple[bool, float]:
             return one.reverse is not None, one.score
