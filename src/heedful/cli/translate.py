@@ -84,6 +84,8 @@ DEFAULT_MODEL = "fr-en"
 """What translates when no run is named."""
 DEFAULT_BEAMS = 16
 """Beams with which the models of the package search: their figures are measured so."""
+WRAPPED = (".md", ".markdown", ".rst", ".srt", ".vtt")
+"""Ends of the names of files whose sentences go on from line to line."""
 
 
 def translate(
@@ -96,6 +98,13 @@ def translate(
     ] = None,
     *texts: Annotated[str, Parameter(help="Texts to translate. [default: standard input]")],
     file: Annotated[Path | None, Parameter(help="Translate this file, line by line.")] = None,
+    paragraphs: Annotated[
+        bool | None,
+        Parameter(
+            help="Whether sentences go on from line to line: then the lines of a paragraph or a "
+            "subtitle are translated together. [default: for .md, .rst, .srt and .vtt]"
+        ),
+    ] = None,
     output: Annotated[Path | None, Parameter(help="Write to this file.")] = None,
     search: SearchFlags = DEFAULT_SEARCH,
     shown: ShowFlags = DEFAULT_SHOW,
@@ -105,18 +114,20 @@ def translate(
 ) -> int:
     """Translate texts, a file, or standard input; line i out is the translation of line i.
 
-    A line is cut into sentences, and put together again with its own spaces and bullets; an empty
-    line stays empty. A line that cannot be translated (control characters, not UTF-8) gives an
-    empty line and a warning on stderr; what is left as it is, or may be wrong, is said there too.
-    Standard input is translated as it arrives. With --scores, --alignment, --nbest or --json, a
-    line is read as one sentence; lines of a file become tab-separated: line, rank, log p, log p
-    per token, text, and links as source-target. With --json, texts give one record, and files
-    one record a line.
+    A line is cut into sentences, and put together again with its own spaces, bullets and marks; an
+    empty line stays empty. The lines of a paragraph or a subtitle are translated together where
+    --paragraphs says so, and what comes out has as many lines. A line that cannot be translated
+    (control characters, not UTF-8) gives an empty line and a warning on stderr; what is left as it
+    is, or may be wrong, is said there too. Standard input is translated as it arrives. With
+    --scores, --alignment, --nbest or --json, a line is read as one sentence; lines of a file become
+    tab-separated: line, rank, log p, log p per token, text, and links as source-target. With
+    --json, texts give one record, and files one record a line.
 
     Examples:
 
         heed translate "Où est la gare ?"
         heed translate --file french.txt --output english.txt
+        heed translate --file film.srt --output film.en.srt
         heed translate "Où est la gare ?" --confidence
         heed translate en-fr "Where is the station?"
         heed translate runs/phrasebook "Où est la gare ?"
@@ -130,18 +141,20 @@ def translate(
     if shown.confidence and not texts:
         raise InputError("--confidence", "needs a text", hint="give the text itself")
     from heedful.studies.translation import Translator
-    from heedful.studies.translation.documents import translate_texts
+    from heedful.studies.translation.documents import translate_paragraphs, translate_texts
 
     translator = Translator.open(model, precision="int8" if int8 else "float32")
     settings = _settings(search, model)
     whole = not (shown.more or shown.json or figure or search.nbest > 1 or search.max_tokens)
+    together = _together(paragraphs, file, whole=whole)
 
     def work(lines: Iterable[str]) -> Iterator[Translation]:
         checked = translator.translate([] if whole else lines, **settings)
         if not whole:
             return checked
         kept = ("beam", "length_penalty", "batch")
-        return translate_texts(translator, lines, **{name: settings[name] for name in kept})
+        read = translate_paragraphs if together else translate_texts
+        return read(translator, lines, **{name: settings[name] for name in kept})
 
     work([])  # what is wrong with the settings is said before anything is read
     if texts:
@@ -176,6 +189,19 @@ def _model_and_texts(first: str | None, texts: tuple[str, ...]) -> tuple[str, tu
         file=sys.stderr,
     )
     return DEFAULT_MODEL, texts
+
+
+def _together(paragraphs: bool | None, file: Path | None, *, whole: bool) -> bool:
+    """Tell whether the lines of a paragraph are translated together."""
+    if paragraphs and not whole:
+        raise InputError(
+            "--paragraphs",
+            "was given together with what is said of single sentences",
+            hint="leave out --scores, --alignment, --confidence, --nbest, --max-tokens and --json",
+        )
+    if paragraphs is None:
+        return file is not None and file.suffix.lower() in WRAPPED
+    return paragraphs
 
 
 def _like_a_path(text: str, *, alone: bool) -> bool:

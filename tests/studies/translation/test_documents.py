@@ -8,12 +8,15 @@ from hypothesis import strategies as st
 from small_translators import all_bytes, translator
 
 from heedful.studies.translation.documents import (
+    break_lines,
     most_tokens,
+    paragraphs,
     pieces_of,
     sentences,
+    translate_paragraphs,
     translate_texts,
 )
-from heedful.studies.translation.quality import numbers, repeats
+from heedful.studies.translation.quality import echoes, numbers, repeats
 
 READER = translator(all_bytes())
 
@@ -43,10 +46,17 @@ def test_sentences_end_where_they_end(line: str, count: int) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.text(alphabet="aé .?!\n\t-*«»12ж", max_size=200))
+@given(
+    st.text(alphabet="aé .?!\n\t-*«»12ж", max_size=200)
+    | st.lists(
+        st.sampled_from(
+            ["**", "*", "__", "<i>", "</i>", "[", "](u)", "`c`", " ", "ab", "é. O", ","]
+        )
+    ).map("".join)
+)
 def test_the_pieces_of_a_line_are_the_line(line: str) -> None:
     pieces = pieces_of(READER, line)
-    joined = "".join(piece.text for piece in pieces)
+    joined = "".join(piece.source for piece in pieces)
     assert joined.strip() == line.strip()
     for piece in pieces:
         if piece.translated:
@@ -115,7 +125,10 @@ def test_of_several_beams_the_likeliest_without_a_fault_is_taken() -> None:
         strict=True,
     ):
         wanted = numbers(several.source)
-        found = [(len(wanted ^ numbers(h.text)), repeats(h.text)) for h in several.hypotheses]
+        found = [
+            (len(wanted ^ numbers(h.text)), repeats(h.text), echoes(h.text))
+            for h in several.hypotheses
+        ]
         assert made.text == several.hypotheses[found.index(min(found))].text
 
 
@@ -155,8 +168,6 @@ def test_marks_of_subtitles_and_markdown_stay(text: str) -> None:
         "ab cd",
         "e o ?",
         "abc",
-        "ab",
-        "cd",
         "de",
         "a",
         "b",
@@ -166,3 +177,74 @@ def test_marks_of_subtitles_and_markdown_stay(text: str) -> None:
     }
     unchanged = range(2) if text == SUBTITLES else (1, 4, 5, 6, 7)
     assert all(made[place] == lines[place] for place in unchanged)
+
+
+WRAPPED = """12
+00:00:01,000 --> 00:00:02,500
+ab cd,
+e o.
+
+# abc
+  - a b
+    c d
+- e.
+> ob
+ec.
+| a | b |
+```
+ab
+cd
+```
+a\\
+b"""
+
+
+def test_lines_of_a_paragraph_are_translated_together_and_as_many_come_out() -> None:
+    lines = WRAPPED.split("\n")
+    together = list(paragraphs(lines))
+    assert [line for several in together for line in several] == lines
+    assert [several for several in together if len(several) > 1] == [
+        ["ab cd,", "e o."],
+        ["  - a b", "    c d"],
+        ["> ob", "ec."],
+    ]
+    made = list(translate_paragraphs(READER, lines))
+    assert [one.source for one in made] == lines
+    (joined,) = translate_texts(READER, ["ab cd, e o."])
+    assert " ".join(one.text for one in made[2:4]).split() == joined.text.split()
+    alone = [place for place, line in enumerate(lines) if line[:1] in "0#|`"]
+    for place in alone:
+        (one,) = translate_texts(READER, [lines[place]])
+        assert made[place].text == one.text
+    assert made[7].text.startswith("    ")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text("ab -#>|`.\t\x00", max_size=12), max_size=12))
+def test_no_line_is_lost_or_added(lines: list[str]) -> None:
+    assert [line for several in paragraphs(lines) for line in several] == lines
+    made = list(translate_paragraphs(READER, lines))
+    assert [one.source for one in made] == lines
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.text("ab ", min_size=1, max_size=40),
+    st.lists(st.text("abcd", min_size=1, max_size=9), min_size=1, max_size=5),
+)
+def test_a_broken_text_has_all_its_words(text: str, lines: list[str]) -> None:
+    broken = break_lines(text, lines)
+    assert len(broken) == len(lines)
+    assert " ".join(broken).split() == text.split()
+
+
+def test_what_stands_before_the_words_of_a_part_stays() -> None:
+    pieces = pieces_of(READER, "ab `x`, cd")
+    assert [piece.text for piece in pieces if piece.translated] == ["ab", "cd"]
+    assert "".join(piece.source for piece in pieces) == "ab `x`, cd"
+
+
+def test_four_words_that_come_again_are_an_echo() -> None:
+    twice = "a b c d e a b c d"
+    assert echoes(twice)
+    assert not echoes("a b c a b c")  # three words may come again

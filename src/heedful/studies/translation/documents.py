@@ -4,22 +4,29 @@ A translator reads one sentence. Here a line is cut into sentences, each is tran
 line is put together again with its own spaces, bullets and marks in between, so that nothing of
 the layout is lost. What is too long for the model is cut further, between clauses where it can
 be; what has no letters, or letters of a script that the model was never taught, stays as it is.
-So do the marks of Markdown and of subtitles, and code; a mark inside a sentence cuts it in two.
+So do the marks of Markdown and of subtitles, and code. Those that stand around words of a sentence
+go around the words that these become (`inline_marks`); any other mark cuts it in two.
+
+Where lines are those of paragraphs or of subtitles, a sentence may go on in the next line. Such
+lines are translated together, and what comes out has as many lines, broken at like shares.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 from heedful.data.languages import NAMES, guess_language
 from heedful.errors import InputError
-from heedful.studies.translation.quality import doubtful_words, numbers, repeats
+from heedful.studies.translation.attribution import align
+from heedful.studies.translation.inline_marks import INLINE, Mark, put_back, taken_out
+from heedful.studies.translation.quality import doubtful_words, echoes, numbers, repeats
 from heedful.studies.translation.stand_ins import Lent, best_restored, lent_sentences
 from heedful.studies.translation.translator import CHUNK, ROWS, Translation, Translator, problem_of
 
@@ -36,6 +43,8 @@ LATIN = frozenset(NAMES)
 FEWEST_WORDS = 5
 """Words from which on a line is said to read as another language: fewer tell too little."""
 
+NEAR = 1 / 6
+"""How much of a text a break between lines may move to come after a mark."""
 MOST_DOUBTED = 4
 """Words of a line that are named as doubtful; the rest is counted."""
 SOURCE_SHARE = 0.6
@@ -46,16 +55,20 @@ LONGEST_TOKEN = 16
 _END = re.compile(r"[.!?…]+(?:\s?»|[\"'”’)\]])*(?=\s)(?!\s?»)")
 _BULLET = re.compile(r"\s*(?:(?:[-*+•–—>|]|#{1,6}|\d{1,3}[.)])\s+)*")
 _MARK = re.compile(
-    r"</?\w[^<>]*>"  # a tag, as in HTML and subtitles
-    r"|\{\\[^{}]*\}"  # the place of a subtitle
+    r"\{\\[^{}]*\}"  # the place of a subtitle
     r"|`[^`]+`"  # code
-    r"|\*\*|(?<!\w)__|__(?!\w)"  # strong
-    r"|!?\[(?=[^\[\]]*\]\()|\]\([^()\s]*\)"  # both ends of a link
     r"|\s\|(?=\s|$)"  # between the cells of a table
     r"|https?://[^\s<>()]+[^\s<>().,;:!?]"
 )
-"""Marks of Markdown and of subtitles, which stay as they are."""
+"""Marks of Markdown and of subtitles, and addresses, which stay as they are and cut a sentence. The
+addresses of links are part of an inline mark."""
+_OWN_LINE = re.compile(r"\s*(?:(?:[-*+•–—>]|\d{1,3}[.)])\s|#{1,6}\s|\||\{\\)")
+"""What begins a line that does not go on from the one before: bullets, headings, tables."""
+_ALONE = re.compile(r"\s*(?:#{1,6}\s|\|)")
+"""What begins a line with which no other one goes on: headings and tables."""
 _AS_IT_IS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\S+|[`~]{3}.*")
+_LEADING = re.compile(r"[\s,;:.!?…)\]]*")
+"""What may stand before the words of a part, where a mark or a cut divides a sentence."""
 _CLAUSE_ENDS = (re.compile(r"[;:]\s"), re.compile(r",\s"), re.compile(r"\s"))
 """Where a sentence may be cut that is too long, the better places first."""
 
@@ -69,6 +82,17 @@ class Piece:
     """Whether it is to be translated; else it is copied."""
     cut: bool = False
     """Whether it is a part of a sentence that was too long."""
+    marks: tuple[Mark, ...] = ()
+    """Inline marks that stood inside of it."""
+
+    @property
+    def source(self) -> str:
+        """The piece as it came, with its marks."""
+        parts, end = [], 0
+        for mark in self.marks:
+            parts += [self.text[end : mark.place], mark.text]
+            end = mark.place
+        return "".join([*parts, self.text[end:]])
 
 
 def translate_texts(
@@ -81,8 +105,8 @@ def translate_texts(
 ) -> Iterator[Translation]:
     """Translate lines of any length, in their order; what may be wrong is said in `notes`.
 
-    Of the `beam` translations of a sentence the likeliest is taken that has its numbers, and no
-    loop; where none is so, the likeliest with the fewest differences.
+    Of the `beam` translations of a sentence the likeliest is taken that has its numbers, and says
+    nothing twice; where none is so, the likeliest with the fewest differences.
     """
     rest, code = iter(lines), False
     while chunk := list(islice(rest, CHUNK)):
@@ -105,6 +129,88 @@ def translate_texts(
                 continue
             made = [next(found) if piece.translated else None for piece in pieces]
             yield _together(translator, line, pieces, made)
+
+
+def translate_paragraphs(
+    translator: Translator, lines: Iterable[str], **search: Any
+) -> Iterator[Translation]:
+    """Translate lines, those of a paragraph or a subtitle together; line i out belongs to line i.
+
+    The notes about a paragraph are those of its first line.
+    """
+    waiting: deque[list[str]] = deque()
+
+    def joined() -> Iterator[str]:
+        for lines_together in paragraphs(lines):
+            waiting.append(lines_together)
+            first, *others = lines_together
+            yield " ".join([first.rstrip(), *map(str.strip, others)]) if others else first
+
+    for one in translate_texts(translator, joined(), **search):
+        together = waiting.popleft()
+        if len(together) == 1:
+            yield one
+            continue
+        broken = break_lines(one.text, together)
+        notes = (one.notes, *[()] * (len(together) - 1))
+        for line, text, said in zip(together, broken, notes, strict=True):
+            yield Translation(source=line, text=text, notes=said)
+
+
+def paragraphs(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the lines that belong together: a sentence may go on from one to the next.
+
+    >>> list(paragraphs(["# Un", "Il est", "parti.", "- Un", "  an", "", "12"]))
+    [['# Un'], ['Il est', 'parti.'], ['- Un', '  an'], [''], ['12']]
+    """
+    together: list[str] = []
+    code = False
+    for line in lines:
+        fence = line.lstrip().startswith("```")
+        begins = _OWN_LINE.match(line) is not None
+        alone = code or fence or problem_of(line) or not any(map(str.isalpha, line))
+        code = code != fence
+        if together and (alone or begins):
+            yield together
+            together = []
+        if alone or _ALONE.match(line):
+            yield [line]
+        else:
+            together.append(line)
+            if line.endswith(("  ", "\\")):  # Markdown's break of a line
+                yield together
+                together = []
+    if together:
+        yield together
+
+
+def break_lines(text: str, lines: Sequence[str]) -> list[str]:
+    """Return a text in as many lines as there were, broken between words at like shares.
+
+    Rather after a comma or a full stop, if one is near. A line that begins with spaces keeps them.
+    Where there are fewer words than lines, some are empty.
+
+    >>> break_lines("I worked late, then I walked home.", ["J'ai travaillé", "tard, puis"])
+    ['I worked late,', 'then I walked home.']
+    """
+    words = text.split(" ")
+    ends = [0, *accumulate(len(word) + 1 for word in words)]
+    shares = [share / sum(map(len, lines)) for share in accumulate(map(len, lines))]
+
+    def distance(count: int, share: float) -> float:
+        """Return how far from its place a break after so many words is, in characters."""
+        marked = words[count - 1][-1:] in (*",;:.!?…",)
+        return abs(ends[count] - share * ends[-1]) - (NEAR * ends[-1] if marked else 0.0)
+
+    found: list[str] = []
+    first = 0
+    for share in shares[:-1]:
+        last = min(range(first, len(words) + 1), key=partial(distance, share=share))
+        found.append(" ".join(words[first:last]))
+        first = last
+    found.append(" ".join(words[first:]))
+    indents = ["", *(line[: len(line) - len(line.lstrip())] for line in lines[1:])]
+    return [indent + line for indent, line in zip(indents, found, strict=True)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -147,7 +253,12 @@ def _chosen(one: Translation) -> Translation:
         return one
     wanted = numbers(one.source)
     best = min(  # the first of equals, which is the likeliest
-        one.hypotheses, key=lambda each: (len(wanted ^ numbers(each.text)), repeats(each.text))
+        one.hypotheses,
+        key=lambda each: (
+            len(wanted ^ numbers(each.text)),
+            repeats(each.text),
+            echoes(each.text) and not echoes(one.source),
+        ),
     )
     return replace(one, text=best.text, hypotheses=(best,))
 
@@ -167,10 +278,10 @@ def _together(
         if one is None:
             texts.append(piece.text)
         elif one.problem or (len(pieces) > 1 and not _ended(one)):
-            texts.append(piece.text)
+            texts.append(piece.source)
             left.append(f"{_shortened(piece.text)!r} {one.problem or 'has no translation'}")
         else:
-            texts.append(_as_a_part(piece, one.text))
+            texts.append(_marked(translator, piece, one, _as_a_part(piece, one.text)))
     text = "".join(texts)
     notes = list(_doubts(translator.format.languages, line, text, pieces))
     doubted = [
@@ -189,6 +300,16 @@ def _together(
     whole = len(pieces) == len(done) == 1 and not isinstance(done[0], _Lending)
     hypotheses = done[0].hypotheses if whole else ()
     return Translation(source=line, text=text, hypotheses=hypotheses, notes=tuple(notes))
+
+
+def _marked(translator: Translator, piece: Piece, one: Translation, text: str) -> str:
+    """Return the translation of a piece with the marks that stood inside of the piece."""
+    if not piece.marks:
+        return text
+    # With stand-ins the model has read another sentence, which aligns with no word of this one.
+    known = one.hypotheses and not isinstance(one, _Lending)
+    alignment = align(translator, one) if known else None
+    return put_back(piece.text, piece.marks, text, alignment)
 
 
 def _doubts(
@@ -220,13 +341,40 @@ def pieces_of(translator: Translator, line: str) -> list[Piece]:
         return []
     pieces: list[Piece] = []
     place = 0
-    marks = [mark.span() for mark in _MARK.finditer(line)]
-    for start, end in [*marks, (len(line), len(line))]:
+    # The address of a link is not cut out of its mark.
+    links = [found.span() for found in INLINE.finditer(line)]
+    cuts = [
+        found.span()
+        for found in _MARK.finditer(line)
+        if not any(start < found.end() and found.start() < end for start, end in links)
+    ]
+    for start, end in [*cuts, (len(line), len(line))]:
         begun = any(piece.translated for piece in pieces)
-        pieces += _in_sentences(translator, line[place:start], begun=begun, cut=bool(marks))
+        plain, marks = taken_out(line[place:start])
+        found = _in_sentences(translator, plain, begun=begun, cut=bool(cuts))
+        pieces += _with_marks(found, marks)
         pieces.append(Piece(text=line[start:end], translated=False))
         place = end
     return _without_outer_space(pieces)
+
+
+def _with_marks(pieces: Iterable[Piece], marks: Sequence[Mark]) -> Iterator[Piece]:
+    """Put marks between the pieces of a text, or into those that are translated."""
+    left, place = list(marks), 0
+    for piece in pieces:
+        inside: list[Mark] = []
+        start, end = place, place + len(piece.text)
+        while left and left[0].place < end:
+            mark = left.pop(0)
+            if piece.translated and mark.place > start:
+                inside.append(mark.moved(start))
+                continue
+            yield Piece(text=piece.text[place - start : mark.place - start], translated=False)
+            yield Piece(text=mark.text, translated=False)
+            place = mark.place
+        yield replace(piece, text=piece.text[place - start :], marks=tuple(inside))
+        place = end
+    yield from (Piece(text=mark.text, translated=False) for mark in left)
 
 
 def _in_sentences(translator: Translator, text: str, *, begun: bool, cut: bool) -> Iterator[Piece]:
@@ -287,8 +435,8 @@ def _fitting(translator: Translator, text: str, *, latin: bool, cut: bool) -> It
         return
     parts = _cut(translator, text)
     for part in parts:
-        word = part.strip()
-        before = len(part) - len(part.lstrip())
+        before = _LEADING.match(part).end()  # type: ignore[union-attr]
+        word = part[before:].rstrip()
         yield Piece(text=part[:before], translated=False)
         yield Piece(text=word, translated=any(map(str.isalpha, word)), cut=cut or len(parts) > 1)
         yield Piece(text=part[before + len(word) :], translated=False)

@@ -38,6 +38,8 @@ from heedful.studies.translation.translator import Hypothesis, Translator
 
 LONGEST_LOOP = 4
 """Words that are repeated together; longer loops hold shorter ones in all that was seen."""
+ECHO = 4
+"""Words in a row that hardly a sentence says twice."""
 
 NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f ]\d+)*")
 """A number in digits, with what groups them."""
@@ -125,6 +127,17 @@ def repeats(text: str) -> bool:
             if thrice or any(word not in GRAMMAR["en"] for word in run):
                 return True
     return False
+
+
+def echoes(text: str) -> bool:
+    """Tell whether four words in a row stand twice in a text, anywhere.
+
+    >>> echoes("We left on Monday to visit my aunt, in the morning to visit my aunt.")
+    True
+    """
+    words = words_in(text)
+    runs = [tuple(words[start : start + ECHO]) for start in range(len(words) - ECHO + 1)]
+    return len(set(runs)) < len(runs)
 
 
 DOUBT = 0.5
