@@ -99,6 +99,22 @@ def test_bytes_that_are_no_text_cost_their_line_only(heed, run: Path, texts, std
     assert "line 3: holds a control character (U+0000" in answer.err
 
 
+def test_the_lines_of_a_subtitle_are_translated_together(heed, run: Path, tmp_path: Path) -> None:
+    subtitles = tmp_path / "film.srt"
+    subtitles.write_text("7\n00:00:01,000 --> 00:00:02,000\nJe suis\nici.\n", "utf-8")
+    number, time, *rest = heed("translate", run, "--file", subtitles).out.splitlines()
+    assert (number, time) == ("7", "00:00:01,000 --> 00:00:02,000")
+    assert len(rest) == 2
+    assert " ".join(rest).split() == heed("translate", run, "Je suis ici.").out.split()
+    single = heed("translate", run, "--file", subtitles, "--no-paragraphs").out.splitlines()
+    assert single[2:] == [heed("translate", run, line).out.strip() for line in ("Je suis", "ici.")]
+    plain = tmp_path / "film.txt"
+    subtitles.rename(plain)
+    assert heed("translate", run, "--file", plain).out.splitlines() == single
+    again = heed("translate", run, "--file", plain, "--paragraphs").out.splitlines()
+    assert again == [number, time, *rest]
+
+
 def test_strict_stops_and_writes_nothing(heed, run: Path, tmp_path: Path) -> None:
     source, target = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("Oui.\nx\x07y\n", encoding="utf-8")
@@ -179,6 +195,7 @@ def test_int8_says_so(heed, run: Path) -> None:
         (("a", "--nbest", "2"), "--nbest: is 2; at most one for each of the 1 beams"),
         (("a", "--max-tokens", "0"), "--max-tokens: is 0"),
         (("a", "--length-penalty", "nan", "--beam", "2"), "length"),
+        (("a", "--paragraphs", "--json"), "--paragraphs: was given together with what is said"),
     ],
 )
 def test_what_cannot_be_used_is_refused(refused, run: Path, words, said: str) -> None:

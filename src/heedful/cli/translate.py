@@ -101,6 +101,7 @@ def translate(
     paragraphs: Annotated[
         bool | None,
         Parameter(
+            negative="--no-paragraphs",
             help="Whether sentences go on from line to line: then the lines of a paragraph or a "
             "subtitle are translated together. [default: for .md, .rst, .srt and .vtt]"
         ),
