@@ -103,7 +103,7 @@ def translate(
         Parameter(
             negative="--no-paragraphs",
             help="Whether sentences go on from line to line: then the lines of a paragraph or a "
-            "subtitle are translated together. [default: for .md, .rst, .srt and .vtt]"
+            "subtitle are translated together. [default: for .md, .rst, .srt and .vtt]",
         ),
     ] = None,
     output: Annotated[Path | None, Parameter(help="Write to this file.")] = None,

@@ -238,6 +238,14 @@ def test_a_broken_text_has_all_its_words(text: str, lines: list[str]) -> None:
     assert " ".join(broken).split() == text.split()
 
 
+def test_no_line_is_broken_inside_a_tag() -> None:
+    text = '  a <font color="red">bc</font> d'
+    for count in range(1, 6):
+        broken = break_lines(text, ["x"] * count)
+        assert broken[0].startswith("  ")
+        assert any('<font color="red">bc</font>' in line for line in broken)
+
+
 def test_what_stands_before_the_words_of_a_part_stays() -> None:
     pieces = pieces_of(READER, "ab `x`, cd")
     assert [piece.text for piece in pieces if piece.translated] == ["ab", "cd"]

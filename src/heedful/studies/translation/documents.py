@@ -66,6 +66,8 @@ _OWN_LINE = re.compile(r"\s*(?:(?:[-*+•–—>]|\d{1,3}[.)])\s|#{1,6}\s|\||\{\
 """What begins a line that does not go on from the one before: bullets, headings, tables."""
 _ALONE = re.compile(r"\s*(?:#{1,6}\s|\|)")
 """What begins a line with which no other one goes on: headings and tables."""
+_UNBROKEN = re.compile(r"(?:<[^<>]*>|\S)+")
+"""A word, with the tags at it: no line is broken inside of one."""
 _AS_IT_IS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\S+|[`~]{3}.*")
 _LEADING = re.compile(r"[\s,;:.!?…)\]]*")
 """What may stand before the words of a part, where a mark or a cut divides a sentence."""
@@ -193,13 +195,13 @@ def break_lines(text: str, lines: Sequence[str]) -> list[str]:
     >>> break_lines("I worked late, then I walked home.", ["J'ai travaillé", "tard, puis"])
     ['I worked late,', 'then I walked home.']
     """
-    words = text.split(" ")
+    words = _UNBROKEN.findall(text)
     ends = [0, *accumulate(len(word) + 1 for word in words)]
     shares = [share / sum(map(len, lines)) for share in accumulate(map(len, lines))]
 
     def distance(count: int, share: float) -> float:
         """Return how far from its place a break after so many words is, in characters."""
-        marked = words[count - 1][-1:] in (*",;:.!?…",)
+        marked = count > 0 and words[count - 1][-1] in ",;:.!?…"
         return abs(ends[count] - share * ends[-1]) - (NEAR * ends[-1] if marked else 0.0)
 
     found: list[str] = []
@@ -209,7 +211,7 @@ def break_lines(text: str, lines: Sequence[str]) -> list[str]:
         found.append(" ".join(words[first:last]))
         first = last
     found.append(" ".join(words[first:]))
-    indents = ["", *(line[: len(line) - len(line.lstrip())] for line in lines[1:])]
+    indents = [one[: len(one) - len(one.lstrip())] for one in (text, *lines[1:])]
     return [indent + line for indent, line in zip(indents, found, strict=True)]
 
 
