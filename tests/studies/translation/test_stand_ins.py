@@ -44,6 +44,7 @@ def of(source: str, text: str) -> Translation:
         ("Lefebvre habite ici depuis hier.", "He has lived here.", ["Lefebvre"]),
         ("Demain il fera beau ici.", "It will be fine here.", []),  # any first word has a capital
         ("Lefebvre !", "He!", []),
+        ("Il a dit : « Viens » et il est parti.", "He left.", []),  # nor the first of a quotation
         ("Vraisemblablement, il est parti hier.", "He left yesterday.", []),
         ("Tom est à Boston.", "He is there.", []),  # tokens of their own: the model knows them
         ("Il est né en 1938.", "He was born in 1977.", ["1938"]),

@@ -38,6 +38,8 @@ _ALONE = r"(?<![\w-])(?<!\d[.,:]){}(?![\w-]|[.,:]\d)"
 """A word, or a number that is no part of a larger one."""
 _SEVERAL = frozenset(("les", "des", "aux", "ces", "mes", "ses", "nos", "vos", "leurs", "un", "une"))
 """Words before a capital that is no name: les Français are the French."""
+_OPENING = "«“\":—"
+"""Marks after which another sentence begins: "Il a dit : « Viens »" has no name."""
 _VOWELS = "AEIOUYHÀÂÄÉÈÊËÎÏÔÖÙÛÜ"
 
 
@@ -64,7 +66,7 @@ def missing_words(translator: Translator, one: Translation) -> list[str]:
     source, tokens = one.source, translator.tokenizer.encode
 
     def unfamiliar(name: str, before: Sequence[str], after: Sequence[str]) -> bool:
-        if before:
+        if before and before[-1][-1] not in _OPENING:
             return (
                 before[-1].casefold() not in _SEVERAL and len(tokens(f" {name}")) >= FEWEST_TOKENS
             )
