@@ -1,0 +1,79 @@
+"""The figures of a translation study without its sentences: what the documentation cites.
+
+    heed study translation --recipe benchmarks/recipes/study_tatoeba.toml … --output study-tatoeba
+    python benchmarks/study_figures.py study-tatoeba/translation.json
+
+A record of a study holds sentences of its corpus; the repository keeps none of these. Prints the
+arms and what the study concludes, and stores both in benchmarks/results/study_tatoeba.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from heedful.files import write_json
+
+RESULTS = Path(__file__).parent / "results" / "study_tatoeba.json"
+ARM = (
+    *("arm", "pairs", "sentences", "bleu", "bleu_low", "bleu_high", "chrf", "exact", "gain"),
+    *("p_value", "work", "work_before", "steps", "chosen", "epochs", "parameters", "trained"),
+    *("computed_as", "minutes"),
+)
+SEED = ("seed", "bleu", "chrf", "loss", "steps", "chosen", "bleu_last", "work")
+WHOLE = ("corpus", "fingerprint", "near", "comparisons", "unequal", "settings", "machine")
+
+
+def kept(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Return some fields of a record."""
+    return {name: row[name] for name in names if name in row}
+
+
+def figures(record: dict[str, Any]) -> dict[str, Any]:
+    """Return what of a study holds no sentence."""
+    baselines = ("baseline", "pairs", "bleu", "bleu_low", "bleu_high", "chrf")
+    prompted = record["prompted"]
+    return {
+        "question": "What is pretraining worth to a translator of few pairs?",
+        **kept(record, WHOLE),
+        "arms": [
+            kept(arm, ARM) | {"seeds": [kept(seed, SEED) for seed in arm["seeds"]]}
+            for arm in record["arms"]
+        ],
+        "prompted": prompted
+        and kept(prompted, ("model", "examples", *ARM))
+        | {"seeds": [kept(seed, SEED) for seed in prompted["seeds"]]},
+        "baselines": [kept(row, baselines) for row in record["baselines"]],
+        "conclusions": [one["text"] for one in record["conclusions"]],
+    }
+
+
+def line(name: str, pairs: int, row: dict[str, Any]) -> str:
+    """Return one arm as a line of the table."""
+    several = [seed["bleu"] for seed in row["seeds"]]
+    each = ", ".join(f"{value:.1f}" for value in several)
+    return (
+        f"{pairs:>6,}  {name:22} {sum(several) / len(several):5.1f}  ({each})  first seed "
+        f"{row['bleu_low']:.1f} to {row['bleu_high']:.1f}  chrF {row['chrf']:.1f}  "
+        f"{row.get('work', 0.0) / 1e12:.1f} · 10¹² operations"
+    )
+
+
+def main() -> None:
+    """Print and store the figures of one study."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("record", type=Path)
+    given = parser.parse_args()
+    found = figures(json.loads(given.record.read_text("utf-8")))
+    for arm in sorted(found["arms"], key=lambda one: one["pairs"]):
+        print(line(arm["arm"], arm["pairs"], arm))
+    if found["prompted"]:
+        print(line("elsewhere, prompted", 0, found["prompted"]))
+    print(*found["conclusions"], sep="\n")
+    write_json(RESULTS, found)
+
+
+if __name__ == "__main__":
+    main()
