@@ -27,6 +27,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -191,8 +192,12 @@ def write_files(parts: CorpusParts, folder: Path) -> None:
         for language, texts in zip(("fr", "en"), pairs.sides, strict=True):
             lines = "".join(f"{' '.join(text.split())}\n" for text in texts)
             (folder / f"{name}.{language}").write_text(lines, "utf-8")
-    # JSON is YAML.
-    (folder / "config.yaml").write_text(json.dumps(joey_config(folder)), "utf-8")
+    (folder / "config.yaml").write_text(as_yaml(joey_config(folder)), "utf-8")
+
+
+def as_yaml(config: dict[str, Any]) -> str:
+    """Write settings as YAML, which JSON is but for numbers: 1e-08 would be a text there."""
+    return re.sub(r"(?<=[ :])(\d+)(?=e-)", r"\1.0", json.dumps(config))
 
 
 def of_joey(
@@ -210,7 +215,7 @@ def of_joey(
     for row in kept:
         config = joey_config(folder)
         config["testing"]["load_model"] = str(folder / f"at-{row['minutes']:g}.ckpt")
-        (folder / "test.yaml").write_text(json.dumps(config), "utf-8")
+        (folder / "test.yaml").write_text(as_yaml(config), "utf-8")
         made = subprocess.run(
             [sys.executable, "-m", "joeynmt", "translate", str(folder / "test.yaml")],
             env=known, input=sources, capture_output=True, text=True, check=False,
