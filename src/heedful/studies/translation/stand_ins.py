@@ -38,7 +38,7 @@ _ALONE = r"(?<![\w-])(?<!\d[.,:]){}(?![\w-]|[.,:]\d)"
 """A word, or a number that is no part of a larger one."""
 _SEVERAL = frozenset(("les", "des", "aux", "ces", "mes", "ses", "nos", "vos", "leurs", "un", "une"))
 """Words before a capital that is no name: les Français are the French."""
-_OPENING = "«“\":—"
+_OPENING = '«“":—'
 """Marks after which another sentence begins: "Il a dit : « Viens »" has no name."""
 _VOWELS = "AEIOUYHÀÂÄÉÈÊËÎÏÔÖÙÛÜ"
 
