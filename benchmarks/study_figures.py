@@ -31,6 +31,23 @@ def kept(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: row[name] for name in names if name in row}
 
 
+def means(seeds: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the scores of an arm as the means over its seeds."""
+    found = {}
+    for name in ("bleu", "chrf", "bleu_last"):
+        values = [seed[name] for seed in seeds if seed[name] is not None]
+        if values:
+            found[f"{name}_mean"] = round(sum(values) / len(values), 2)
+    return found
+
+
+def arm_figures(arm: dict[str, Any]) -> dict[str, Any]:
+    """Return what of an arm holds no sentence, with its means and its work in 10¹² operations."""
+    work = {"work_tera": round(arm["work"] / 1e12, 2)} if "work" in arm else {}
+    seeds = [kept(seed, SEED) for seed in arm["seeds"]]
+    return kept(arm, ("model", "examples", *ARM)) | work | means(arm["seeds"]) | {"seeds": seeds}
+
+
 def figures(record: dict[str, Any]) -> dict[str, Any]:
     """Return what of a study holds no sentence."""
     baselines = ("baseline", "pairs", "bleu", "bleu_low", "bleu_high", "chrf")
@@ -38,13 +55,8 @@ def figures(record: dict[str, Any]) -> dict[str, Any]:
     return {
         "question": "What is pretraining worth to a translator of few pairs?",
         **kept(record, WHOLE),
-        "arms": [
-            kept(arm, ARM) | {"seeds": [kept(seed, SEED) for seed in arm["seeds"]]}
-            for arm in record["arms"]
-        ],
-        "prompted": prompted
-        and kept(prompted, ("model", "examples", *ARM))
-        | {"seeds": [kept(seed, SEED) for seed in prompted["seeds"]]},
+        "arms": [arm_figures(arm) for arm in record["arms"]],
+        "prompted": prompted and arm_figures(prompted),
         "baselines": [kept(row, baselines) for row in record["baselines"]],
         "conclusions": [one["text"] for one in record["conclusions"]],
     }
