@@ -37,13 +37,13 @@ def means(seeds: list[dict[str, Any]]) -> dict[str, float]:
     for name in ("bleu", "chrf", "bleu_last"):
         values = [seed[name] for seed in seeds if seed[name] is not None]
         if values:
-            found[f"{name}_mean"] = round(sum(values) / len(values), 2)
+            found[f"{name}_mean"] = round(sum(values) / len(values), 4)
     return found
 
 
 def arm_figures(arm: dict[str, Any]) -> dict[str, Any]:
     """Return what of an arm holds no sentence, with its means and its work in 10¹² operations."""
-    work = {"work_tera": round(arm["work"] / 1e12, 2)} if "work" in arm else {}
+    work = {"work_tera": round(arm["work"] / 1e12, 4)} if "work" in arm else {}
     seeds = [kept(seed, SEED) for seed in arm["seeds"]]
     return kept(arm, ("model", "examples", *ARM)) | work | means(arm["seeds"]) | {"seeds": seeds}
 
