@@ -605,6 +605,8 @@ STYLES = {
     "elsewhere, all": (GREEN, "--", "D"),
 }
 """Colour, line and mark of each arm."""
+GRID = 20
+"""BLEU between two lines of the grid; a figure ends at one of them."""
 BASELINE_LINES = {"dictionary": "--", "nearest": ":", "copy": "-."}
 ASIDE = {
     "scratch": 0.97,
@@ -636,9 +638,11 @@ def sizes_figure(record: TranslationStudy) -> Figure:
                 label=f"baseline: {baseline}",
             )
         _pairs_axis(axes, record)
-        axes.set(xlabel="training pairs", ylabel="BLEU on the test", ylim=(0, 100))
+        highest = max((row.bleu_high for row in record.arms), default=0.0)
+        top = min(100, GRID * (1 + int(highest // GRID)))
+        axes.set(xlabel="training pairs", ylabel="BLEU on the test", ylim=(0, top))
         axes.set_title("Quality against the number of pairs, with 95 % intervals")
-        legend_below(figure, axes, 4)
+        legend_below(figure, axes, 3)
         return figure
 
 

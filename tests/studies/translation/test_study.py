@@ -162,8 +162,13 @@ def test_what_is_concluded_names_seed_sentences_and_near_copies(record: Translat
     assert "one seed" in by_pretraining.text
     assert "not another seed" in by_pretraining.text
     # A public checkpoint differs in everything: no conclusion about pretraining follows.
-    public = next(one for one in contrasts if "pretrained elsewhere" in one.text)
+    public = next(
+        one for one in contrasts if "No conclusion about pretrained elsewhere" in one.text
+    )
     assert not public.stands
+    assert [one.stands for one in contrasts] == sorted(
+        (one.stands for one in contrasts), reverse=True
+    )
     for setting in ("decoder", "tokenizer", "tuning", "steps"):
         assert f"{setting}: " in public.text
     # Which of the two translates better can be said, with all in which they differ.

@@ -284,15 +284,19 @@ class TranslationStudy(Study):
 
     @property
     def conclusions(self) -> tuple[Conclusion, ...]:
-        """How good the best arm is, and for each number of pairs what pretraining was worth."""
+        """How good the best arm is, and for each number of pairs what pretraining was worth.
+
+        What cannot be concluded comes last.
+        """
         found = sorted(self.comparisons, key=lambda c: (c.pairs, c.against, c.arm))
         causes = [c for c in found if c.arm == HERE or (c.arm, c.against) == (ELSEWHERE, SCRATCH)]
         ways = [c for c in found if c.arm in (ELSEWHERE, FULL)]
-        return (
+        several = (
             self._best(),
             *(self._contrast(one).conclude() for one in causes),
             *(self._way(one).conclude() for one in ways),
         )
+        return tuple(sorted(several, key=lambda one: not one.stands))
 
     @property
     def floor(self) -> Floor:
