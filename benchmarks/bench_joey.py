@@ -11,9 +11,10 @@ translate the same test sources with beam 5; BLEU is sacreBLEU's, with every ref
 
 JoeyNMT has the settings that it documents for its small Transformer of IWSLT14, a corpus of as
 many pairs: 6 + 6 layers of width 256, Adam at 3e-4 with a plateau, 4,096 tokens a batch, dropout
-0.3. Its weights are kept whenever its processor time passes a budget; validations are not on that
-clock. Our recipe ends in a decay, so that it is trained once for each budget: its steps are the
-budget by the time of a step, measured on a few. Both compute in float32, which is all that JoeyNMT
+0.3. Its weights are kept whenever its processor time passes a budget; validations, and what comes
+before the first step, are not on that clock. Our recipe ends in a decay, so that it is trained once
+for each budget: its steps are the budget, less what comes before the first step, by the time of a
+step, measured on a few. Both compute in float32, which is all that JoeyNMT
 has on a processor. Where JoeyNMT is not at hand, a line says so and ours goes on. Newer versions of
 sentencepiece lack a method that it calls.
 
@@ -33,6 +34,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +44,12 @@ from surroundings import surroundings
 from heedful.data.corpus import Pairs
 from heedful.data.splits import References, references
 from heedful.files import write_json
-from heedful.studies.text_training import CorpusParts, TextData, prepare, read_parts
+from heedful.studies.text_training import CorpusParts, TextData, TextTraining, prepare, read_parts
 from heedful.studies.translation import Translator
 from heedful.studies.translation.translator import format_of, keep_model
 from heedful.training import Hooks, train
 from heedful.training.config import merged, read_values
+from heedful.training.hooks import TrainingResult
 from heedful.training.runs import trained_decoder
 
 HERE = Path(__file__).parent
@@ -230,24 +233,36 @@ def of_joey(
 def of_ours(
     values: dict[str, Any], test: References, minutes: float, folder: Path
 ) -> dict[str, Any]:
-    """Train our recipe with as many steps as fit into a budget, and score it."""
-    trial = prepare(merged(values, {"steps": TRIAL, "evaluate_every": 10**6}))
-    steps: list[float] = []
-    hooks = Hooks(report=lambda _state: steps.append(time.process_time()), adapt=trial.adapt)
-    train(trial.config, trial.batches, folder / "trial", data=trial.hashes, hooks=hooks)
-    each = (steps[-1] - steps[3]) / (len(steps) - 4)  # the first ones warm up
-    count = max(round(60 * minutes / each), 10)
-    made = prepare(merged(values, {"steps": count, "evaluate_every": 10**6, "save_every": 10**6}))
+    """Train our recipe with as many steps as fit into a budget, and score it.
+
+    All that comes before the first step counts too: byte pairs, and which tokens translate which.
+    """
+    warmup = int(values["schedule"]["warmup"])
+
+    def learn(steps: int, where: Path, hooks: Hooks) -> tuple[TextTraining, TrainingResult, float]:
+        """Return what was trained, how it ended, and the processor seconds of all of it."""
+        began = time.process_time()
+        rare = {"evaluate_every": 10**6, "save_every": 10**6}
+        fitting = {"schedule": {"warmup": min(warmup, steps // 5)}}
+        made = prepare(merged(values, {"steps": steps, **rare, **fitting}))
+        hooks = replace(hooks, adapt=made.adapt)
+        result = train(made.config, made.batches, where, data=made.hashes, hooks=hooks)
+        return made, result, time.process_time() - began
+
+    ends: list[float] = []
+    hooks = Hooks(report=lambda _state: ends.append(time.process_time()))
+    *_, seconds = learn(TRIAL, folder / "trial", hooks)
+    each = (ends[-1] - ends[3]) / (len(ends) - 4)  # the first ones warm up
+    before = seconds - TRIAL * each
     run = folder / "run"
-    hooks = Hooks(adapt=made.adapt)
-    result = train(made.config, made.batches, run, data=made.hashes, hooks=hooks)
+    made, result, seconds = learn(max(round((60 * minutes - before) / each), 10), run, Hooks())
     keep_model(run, lambda: trained_decoder(run), made.tokenizer, format_of(made))
     texts = Translator.open(run).texts(test.sources, beam=BEAM)
     return {
         "side": OURS,
         "minutes": minutes,
         "steps": result.step,
-        "processor_minutes": result.processor_seconds / 60,
+        "processor_minutes": seconds / 60,
         "parameters": result.parameters,
         **scored(texts, test.targets),
     }
