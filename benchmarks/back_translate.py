@@ -2,12 +2,15 @@
 
     python benchmarks/back_translate.py runs/back eltec_eng.txt.gz --tatoeba fra.txt.gz \\
         --output novels.en-fr.tsv.gz [--kept 0.5]
+    python benchmarks/back_translate.py --jumbled eltec_eng.txt.gz --tatoeba fra.txt.gz \\
+        --output jumbled.tsv.gz
 
 A translator into French (`recipes/back_translator.toml`) reads the sentences of novels. The English
 side is a real sentence, and it is the one that is learned; the French may have mistakes. Only
 sentences of 4 to 22 words are taken without names whose words stand three times or more in
 Tatoeba's English: for others it would make up the French. Of the translations those are kept of
-which the model is surest, by log p per token: the others read as nonsense.
+which the model is surest, by log p per token: the others read as nonsense. With --jumbled nobody
+translates: each sentence stands beside itself with words left out and moved, to be restored.
 """
 
 from __future__ import annotations
@@ -21,9 +24,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
 from heedful.data.readers import read_corpus
 from heedful.files import write_atomic
 from heedful.studies.translation import Translator
+from heedful.studies.translation.corpus import jumbled
 from heedful.studies.translation.documents import sentences
 
 SHORTEST, LONGEST = 4, 22
@@ -70,14 +76,21 @@ def fits(english: str, french: str) -> bool:
 def main() -> None:
     """Translate, and write the pairs as lines of English, a tab, and French."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model", type=Path)
+    parser.add_argument("model", type=Path, nargs="?")
     parser.add_argument("novels", type=Path)
     parser.add_argument("--tatoeba", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--kept", type=float, default=0.5)
+    parser.add_argument("--jumbled", action="store_true", help="translate nothing")
     options = parser.parse_args()
+    if options.model is None and not options.jumbled:
+        parser.error("a MODEL, or --jumbled")
     found = list(dict.fromkeys(fitting(options.novels, known_words(options.tatoeba))))
     print(f"{len(found):,} sentences fit", flush=True)
+    if options.jumbled:
+        draw = np.random.default_rng(0)
+        write_pairs(options.output, [f"{one}\t{jumbled(one, draw)}" for one in found])
+        return
     translator = Translator.open(options.model)
     scored, begun = [], time.monotonic()
     for start in range(0, len(found), LINES):
@@ -91,9 +104,14 @@ def main() -> None:
     least = sorted((sure for sure, _, _ in scored), reverse=True)[int(options.kept * len(scored))]
     pairs = [f"{english}\t{french}" for sure, english, french in scored if sure > least]
     print(f"kept: log p per token above {least:.2f}")
+    write_pairs(options.output, pairs)
+
+
+def write_pairs(output: Path, pairs: list[str]) -> None:
+    """Write lines of English, a tab, and what stands for its French."""
     text = "\n".join(pairs) + "\n"
-    write_atomic(options.output, gzip.compress(text.encode(), mtime=0))
-    print(f"{len(pairs):,} pairs in {options.output}")
+    write_atomic(output, gzip.compress(text.encode(), mtime=0))
+    print(f"{len(pairs):,} pairs in {output}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What does each change of the translator's recipe bring, by itself?
 
     python benchmarks/bench_ablation.py --tatoeba fra.txt.gz [--libreoffice FILE] [--novels FILE]
-        [--runs FOLDER] [--only NAME ...] [--score]
+        [--jumbled FILE] [--runs FOLDER] [--only NAME ...] [--score] [--append]
 
 Every row is a training of its own by recipes/ablation.toml with one thing changed, of as many steps
 and tokens; rows whose files are not given are left out. Trainings are runs in a folder: finished
@@ -9,7 +9,16 @@ ones are found, an interrupted one goes on. Then each translates the held-out se
 (600 at even distances and all of 11 words and more; the test part stays untouched) with 5 beams.
 Gains over the recipe as it is come with a paired bootstrap over the sentences; what another seed
 changes is the difference of the rows `the same, seed 1` and `the same, seed 2`. Changes of the
-search use the weights of the recipe as it is. Stores benchmarks/results/ablation.json; --score only
+search use the weights of the recipe as it is, and changes of the ranking choose among the 16 texts
+that its beams found:
+
+    minimum length   texts with fewer than 0.8 tokens for each token of the source come last
+    coverage         + 0.2 Σ_j log min(1, Σ_i a_ij) per token, a_ij the attention of target token i
+                     to source token j, the mean over all heads (Wu et al. 2016, arXiv:1609.08144)
+    way back         + 0.2 log p(source | text) per token, by the package's en-fr
+
+A sitting is a row for each run of a folder, all of one processor, with a base of its own. Stores it
+in benchmarks/results/ablation.json; with --append, beside the sittings that are there. --score only
 scores runs that are finished.
 """
 
@@ -20,24 +29,64 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from bench_reverse import LONGER, held_out, measured
 from score_translation import cost
 from surroundings import surroundings
 
+from heedful.data.splits import References
 from heedful.errors import HeedfulError
+from heedful.files import write_json
 from heedful.studies.translation import Translator
 from heedful.studies.translation.scoring import paired_gain
+from heedful.studies.translation.translator import Hypothesis
 from heedful.training.runs import finished_run
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "recipes" / "ablation.toml"
 RESULTS = HERE / "results" / "ablation.json"
 BASE = "the recipe as it is"
-BEAMS = 5
+BEAMS, CANDIDATES = 5, 16
+LEAST, COVERAGE, WAY_BACK = 0.8, 0.2, 0.2
+"""Tokens for each token of the source at least; the weights of coverage and of the way back."""
+
+Ranking = Callable[[Translator, str, tuple[Hypothesis, ...]], list[float]]
+"""Scores the texts that were found for a source."""
+
+
+def not_shorter(translator: Translator, source: str, found: tuple[Hypothesis, ...]) -> list[float]:
+    """Put texts that are too short for their source behind all others."""
+    least = LEAST * len(translator.prompt(source)[0])
+    return [one.score - (100.0 if len(one.tokens) < least else 0.0) for one in found]
+
+
+@torch.no_grad()
+def covering(translator: Translator, source: str, found: tuple[Hypothesis, ...]) -> list[float]:
+    """Add what of the source the attention of each text has covered."""
+    prompt, _ = translator.prompt(source)
+    opening = 0 if translator.marks.begin is None else 1
+    scores = []
+    for one in found:
+        trace = translator.decoder.trace(torch.tensor([[*prompt, *one.tokens[:-1]]]))
+        weights = torch.stack([layer.weights for layer in trace.layers]).mean(dim=(0, 2))[0]
+        read = weights[len(prompt) - 1 :, opening : len(prompt) - 1]
+        read = read / read.sum(dim=1, keepdim=True)  # of what goes to the source
+        covered = read.sum(dim=0).clamp(min=1e-9, max=1.0).log().sum()
+        scores.append(one.score + COVERAGE * float(covered) / len(one.tokens))
+    return scores
+
+
+def back_again(translator: Translator, source: str, found: tuple[Hypothesis, ...]) -> list[float]:
+    """Ask the model for the way back, without a reward for words."""
+    assert translator.reverse is not None
+    texts = [one.text for one in found]
+    logs = translator.reverse.log_probabilities(texts, [source] * len(texts))
+    return [one.score + WAY_BACK * log for one, log in zip(found, logs, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -48,6 +97,8 @@ class Change:
     """As `heed train --set` takes them."""
     search: dict[str, Any] = field(default_factory=dict)
     """As `Translator.translate` takes them."""
+    ranking: Ranking | None = None
+    """Chooses among the texts of the beams."""
     file: str = ""
     """Which of the files of the command line are added to the pairs."""
 
@@ -67,6 +118,7 @@ CHANGES: dict[str, Change] = {
     ),
     "sentences of the LibreOffice help added": Change(("data.added=8000",), file="libreoffice"),
     "novels with written French added": Change(("data.added=20000",), file="novels"),
+    "novels to be restored added": Change(("data.added=20000",), file="jumbled"),
     "sources learned too": Change(('data.learn="all"',)),
     "embeddings drawn at random": Change(('data.embeddings="random"',)),
     "twice the tokens a step, half the steps": Change(
@@ -99,6 +151,9 @@ CHANGES: dict[str, Change] = {
     "16 beams": Change(search={"beam": 16}),
     "length penalty 0.6": Change(search={"length_penalty": 0.6}),
     "length penalty 1.4": Change(search={"length_penalty": 1.4}),
+    f"{CANDIDATES} beams, minimum length {LEAST}": Change(ranking=not_shorter),
+    f"{CANDIDATES} beams, coverage {COVERAGE}": Change(ranking=covering),
+    f"{CANDIDATES} beams, way back {WAY_BACK}": Change(ranking=back_again),
 }
 
 
@@ -128,37 +183,44 @@ def _finished(folder: Path) -> bool:
         return False
 
 
-def main() -> None:
-    """Train every row that was asked for, and score all that are trained."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tatoeba", type=Path, required=True)
-    parser.add_argument("--libreoffice", type=Path)
-    parser.add_argument("--novels", type=Path, help="written by back_translate.py")
-    parser.add_argument("--runs", type=Path, default=Path("runs-ablation"))
-    parser.add_argument("--only", nargs="+", choices=list(CHANGES), help="rows to train")
-    parser.add_argument("--score", action="store_true", help="train nothing")
-    given = parser.parse_args()
-    for name, change in CHANGES.items():
-        there = not change.file or getattr(given, change.file) is not None
-        if not given.score and there and name in (given.only or CHANGES) and not change.search:
-            train(name, change, given)
-    if given.only:
-        return
+def translated(change: Change, translator: Translator, wanted: References) -> list[str]:
+    """Return the texts of a row."""
+    if change.ranking is None:
+        search = {"beam": BEAMS} | change.search
+        return [one.text for one in translator.translate(wanted.sources, **search)]
+    forward = Translator(translator.decoder, translator.tokenizer, translator.format)
+    texts = []
+    for one in forward.translate(wanted.sources, beam=CANDIDATES, nbest=CANDIDATES):
+        scores = change.ranking(translator, one.source, one.hypotheses)
+        texts.append(one.hypotheses[scores.index(max(scores))].text)
+    return texts
+
+
+def opened(folder: Path) -> Translator:
+    """Open a run, with the package's model for the way back beside it."""
+    forward = Translator.open(folder)
+    back = Translator.open("en-fr", reverse=False)
+    return Translator(forward.decoder, forward.tokenizer, forward.format, reverse=back)
+
+
+def score(given: argparse.Namespace) -> list[dict[str, Any]]:
+    """Score every row that is trained, and print it."""
     wanted = held_out(given.tatoeba, "fr", 600)
     rows: list[dict[str, Any]] = []
     base: list[str] = []
     for name, change in CHANGES.items():
-        folder = given.runs / _folder(BASE if change.search else name)
+        of_search = bool(change.search) or change.ranking is not None
+        folder = given.runs / _folder(BASE if of_search else name)
         if not _finished(folder):
             print(f"{name:40} not trained")
             continue
-        translator = Translator.open(folder, reverse=False)
-        search = {"beam": BEAMS} | change.search
-        texts = [one.text for one in translator.translate(wanted.sources, **search)]
+        back = change.ranking is not None
+        translator = opened(folder) if back else Translator.open(folder, reverse=False)
+        texts = translated(change, translator, wanted)
         base = base or texts
         gain = paired_gain(texts, base, wanted.targets)
-        spent = {} if change.search else cost(folder)
-        rows.append({"change": name, "settings": change.settings, "search": search,
+        spent = {} if of_search else cost(folder)
+        rows.append({"change": name, "settings": change.settings, "search": change.search,
                      "gain": round(gain.value, 2), "gain_low": round(gain.low, 2),
                      "gain_high": round(gain.high, 2), "p": gain.p_value, "cost": spent,
                      **measured(wanted, texts)})  # fmt: skip
@@ -170,14 +232,35 @@ def main() -> None:
             f"{one['longer']['dropped']:.1%}",
             flush=True,
         )
-    result = {
-        "question": "What does each change of the translator's recipe bring, by itself?",
-        "machine": surroundings("torch", "sacrebleu"),
-        "sentences": len(wanted.sources),
+    return rows
+
+
+def main() -> None:
+    """Train every row that was asked for, and score all that are trained."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tatoeba", type=Path, required=True)
+    parser.add_argument("--libreoffice", type=Path)
+    parser.add_argument("--novels", type=Path, help="written by back_translate.py")
+    parser.add_argument("--jumbled", type=Path, help="written by back_translate.py --jumbled")
+    parser.add_argument("--runs", type=Path, default=Path("runs-ablation"))
+    parser.add_argument("--only", nargs="+", choices=list(CHANGES), help="rows to train")
+    parser.add_argument("--score", action="store_true", help="train nothing")
+    parser.add_argument("--append", action="store_true", help="keep the sittings that are stored")
+    given = parser.parse_args()
+    for name, change in CHANGES.items():
+        there = not change.file or getattr(given, change.file) is not None
+        trains = not change.search and change.ranking is None
+        if not given.score and there and trains and name in (given.only or CHANGES):
+            train(name, change, given)
+    if given.only:
+        return
+    stored = json.loads(RESULTS.read_text("utf-8"))["sittings"] if given.append else []
+    sitting = {"machine": surroundings("torch", "sacrebleu"), "rows": score(given)}
+    write_json(RESULTS, {
+        "question": __doc__.splitlines()[0],
         "longer": f"{LONGER} words and more",
-        "rows": rows,
-    }
-    RESULTS.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        "sittings": [*stored, sitting],
+    })  # fmt: skip
 
 
 if __name__ == "__main__":

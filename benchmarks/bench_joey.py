@@ -21,6 +21,11 @@ sentencepiece lack a method that it calls.
 Prints a line for each side and budget as soon as it is scored, and stores it in
 benchmarks/results/joey.json with the machine that it was measured on; other rows stay as they are.
 So two cores can measure one side each at once (--sides), and one budget can be measured by itself.
+Weights of JoeyNMT are kept in a folder (--work): a second call there only scores them.
+
+JoeyNMT's search ends after 1.5 times as many tokens as the longest source of a batch has, which is
+what it does where nothing else is set, and sources come to it sorted by length. Its documented 100
+tokens would take hours here: early weights never end a sentence, and no keys are cached.
 """
 
 from __future__ import annotations
@@ -102,8 +107,9 @@ class Manager(training.TrainManager):
             path = Path(self.model_dir) / f"{self.stats.steps}.ckpt"
             path.rename(folder / f"at-{budgets[0]:g}.ckpt")
             size = sum(value.numel() for value in self.model.parameters())
-            print(json.dumps({"minutes": budgets.pop(0), "steps": self.stats.steps,
-                "processor_minutes": (now - spent["began"]) / 60, "parameters": size}), flush=True)
+            row = {"minutes": budgets[0], "steps": self.stats.steps,
+                "processor_minutes": (now - spent["began"]) / 60, "parameters": size}
+            (folder / f"at-{budgets.pop(0):g}.json").write_text(json.dumps(row))
             spent["validating"] += time.process_time() - began
             if not budgets:
                 raise KeyboardInterrupt
@@ -150,7 +156,7 @@ def joey_config(folder: Path) -> dict[str, Any]:
             "beam_alpha": 1.0,
             "batch_size": 1024,
             "batch_type": "token",
-            "max_output_length": 100,
+            "max_output_length": -1,
             "eval_metrics": ["bleu"],
         },
         "training": {
@@ -206,16 +212,18 @@ def as_yaml(config: dict[str, Any]) -> str:
 def of_joey(
     parts: CorpusParts, test: References, minutes: list[float], library: Path, folder: Path
 ) -> Iterator[dict[str, Any]]:
-    """Train JoeyNMT, and score its weights at each budget."""
-    write_files(parts, folder)
+    """Train JoeyNMT, or find it trained, and score its weights at each budget."""
     known = {**os.environ, "PYTHONPATH": str(library)}
-    words = [sys.executable, "-c", LEARN, str(folder), json.dumps(minutes), str(IDS)]
-    done = subprocess.run(words, env=known, capture_output=True, text=True, check=False)
-    kept = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"minutes"')]
-    if not kept:
-        print("JoeyNMT: not measured;", (done.stderr.strip().splitlines() or ["no output"])[-1])
-    sources = "".join(f"{' '.join(source.split())}\n" for source in test.sources)
-    for row in kept:
+    rows = [folder / f"at-{budget:g}.json" for budget in minutes]
+    if not all(row.exists() for row in rows):
+        write_files(parts, folder)
+        words = [sys.executable, "-c", LEARN, str(folder), json.dumps(minutes), str(IDS)]
+        done = subprocess.run(words, env=known, capture_output=True, text=True, check=False)
+        if not rows[0].exists():
+            print("JoeyNMT: not measured;", (done.stderr.strip().splitlines() or ["no output"])[-1])
+    order = sorted(range(len(test.sources)), key=lambda i: len(test.sources[i]))
+    sources = "".join(f"{' '.join(test.sources[i].split())}\n" for i in order)
+    for row in (json.loads(row.read_text("utf-8")) for row in rows if row.exists()):
         config = joey_config(folder)
         config["testing"]["load_model"] = str(folder / f"at-{row['minutes']:g}.ckpt")
         (folder / "test.yaml").write_text(as_yaml(config), "utf-8")
@@ -223,10 +231,11 @@ def of_joey(
             [sys.executable, "-m", "joeynmt", "translate", str(folder / "test.yaml")],
             env=known, input=sources, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        texts = made.stdout.splitlines()[-len(test.sources) :]
-        if made.returncode or len(texts) != len(test.sources):
+        lines = made.stdout.splitlines()[-len(order) :]
+        if made.returncode or len(lines) != len(order):
             print("JoeyNMT: no translations;", (made.stderr.strip().splitlines() or ["?"])[-1])
             continue
+        texts = [text for _, text in sorted(zip(order, lines, strict=True))]
         yield {"side": JOEY, **row, **scored(texts, test.targets)}
 
 
@@ -301,6 +310,7 @@ def main() -> None:
     parser.add_argument("--joeynmt", type=Path, help="the folder that it was installed into")
     parser.add_argument("--minutes", type=float, nargs="+", default=list(MINUTES))
     parser.add_argument("--sides", nargs="+", choices=(JOEY, OURS), default=[JOEY, OURS])
+    parser.add_argument("--work", type=Path, help="keep JoeyNMT's weights here")
     parser.add_argument("--most", type=int, help="test sources, at most; nothing is stored then")
     given = parser.parse_args()
     values = merged(
@@ -313,7 +323,9 @@ def main() -> None:
     test = References(sources=test.sources[: given.most], targets=test.targets[: given.most])
     where = surroundings("torch")
     with tempfile.TemporaryDirectory() as place:
-        for row in measured(given, values, parts, test, Path(place)):
+        work = given.work or Path(place)
+        work.mkdir(parents=True, exist_ok=True)
+        for row in measured(given, values, parts, test, work.resolve()):
             print(
                 f"{row['side']:14} {row['minutes']:5g} min ({row['processor_minutes']:.1f} used), "
                 f"{row['steps']:6,} steps, {row['parameters']:,} parameters: BLEU "

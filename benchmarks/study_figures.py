@@ -3,26 +3,33 @@
     heed study translation --recipe benchmarks/recipes/study_tatoeba.toml … --output study-tatoeba
     python benchmarks/study_figures.py study-tatoeba/translation.json
 
+    python benchmarks/study_figures.py study-tatoeba-again/translation.json --compare
+
 A record of a study holds sentences of its corpus; the repository keeps none of these. Prints the
-arms and what the study concludes, and stores both in benchmarks/results/study_tatoeba.json.
+arms and what the study concludes, and stores both in benchmarks/results/study_tatoeba.json, or
+under --name. --compare stores nothing: it says which figures differ from the stored ones, but for
+minutes, the machine, and where the files lay.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from heedful.files import write_json
 
-RESULTS = Path(__file__).parent / "results" / "study_tatoeba.json"
+RESULTS = Path(__file__).parent / "results"
 ARM = (
     *("arm", "pairs", "sentences", "bleu", "bleu_low", "bleu_high", "chrf", "exact", "gain"),
     *("p_value", "work", "work_before", "steps", "chosen", "epochs", "parameters", "trained"),
     *("computed_as", "minutes"),
 )
 SEED = ("seed", "bleu", "chrf", "loss", "steps", "chosen", "bleu_last", "work")
+ELSEWHERE = frozenset({"minutes", "machine", "corpus", "monolingual"})
+"""Fields that tell of the machine and of where the files lay."""
 WHOLE = ("corpus", "fingerprint", "near", "comparisons", "unequal", "settings", "machine")
 
 
@@ -73,18 +80,37 @@ def line(name: str, pairs: int, row: dict[str, Any]) -> str:
     )
 
 
+def differences(one: Any, other: Any, where: str = "") -> Iterator[str]:
+    """Yield the places at which two records of figures differ, but for time and place."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in sorted({*one, *other} - ELSEWHERE):
+            yield from differences(one.get(name), other.get(name), f"{where}.{name}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for place, (mine, theirs) in enumerate(zip(one, other, strict=True)):
+            yield from differences(mine, theirs, f"{where}[{place}]")
+    elif one != other:
+        yield f"{where[1:]}: {one!r} instead of {other!r}"
+
+
 def main() -> None:
     """Print and store the figures of one study."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("record", type=Path)
+    parser.add_argument("--name", default="study_tatoeba", help="of the file among the results")
+    parser.add_argument("--compare", action="store_true", help="with what is stored there")
     given = parser.parse_args()
-    found = figures(json.loads(given.record.read_text("utf-8")))
+    found = json.loads(json.dumps(figures(json.loads(given.record.read_text("utf-8")))))
+    results = RESULTS / f"{given.name}.json"
+    if given.compare:
+        several = list(differences(found, json.loads(results.read_text("utf-8"))))
+        print(*several[:40], f"{len(several)} of the figures differ", sep="\n")
+        raise SystemExit(bool(several))
     for arm in sorted(found["arms"], key=lambda one: one["pairs"]):
         print(line(arm["arm"], arm["pairs"], arm))
     if found["prompted"]:
         print(line("elsewhere, prompted", 0, found["prompted"]))
     print(*found["conclusions"], sep="\n")
-    write_json(RESULTS, found)
+    write_json(results, found)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from heedful.studies.lab import (
     lab_record,
     translation_settings,
 )
+from heedful.studies.translation.corpus import read_study_corpus
 from heedful.views.blocks import Section, group
 from heedful.views.html import maths
 from heedful.views.report import part_of, write_report
@@ -177,6 +178,20 @@ def test_sizes_fit_the_corpus(tmp_path: Path) -> None:
     course = translation_settings(Laboratory(output=tmp_path, scale="course"))
     standard = translation_settings(Laboratory(output=tmp_path, scale="standard"))
     assert course.sizes[-1] > standard.sizes[-1]
+
+
+def test_the_scale_of_the_course_takes_all_pairs_of_a_corpus(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.tsv"
+    pairs = phrasebook(3_000, held_out=20).train
+    lines = "".join(f"{pair.french}\t{pair.english}\n" for pair in pairs)
+    file.write_text(lines, encoding="utf-8")
+    corpus = translation_settings(Laboratory(output=tmp_path, scale="course", corpus=(file,)))
+    *few, everything = corpus.sizes
+    assert everything > few[-1]
+    assert len(read_study_corpus(corpus).train) == everything
+    usual = translation_settings(Laboratory(output=tmp_path, scale="course"))
+    assert corpus.scratch.steps > usual.scratch.steps
+    assert corpus.scratch.steps_for(few[-1] / everything) == usual.scratch.steps
 
 
 def test_subscripts_are_set_and_the_rest_is_escaped() -> None:

@@ -274,6 +274,8 @@ def translation_settings(lab: Laboratory) -> StudySettings:
         there = len(read_study_corpus(study_settings(base, given, {"sizes": (1,)})).train)
         sizes = tuple(size for size in settings.sizes if size <= there) or (there,)
         settings = study_settings(base, given, {"sizes": sizes})
+        if lab.scale == "course" and there > sizes[-1]:
+            settings = study_settings(base, given, _with_all_pairs(settings, there))
     if lab.model:
         few = tuple(size for size in settings.sizes if size <= FEW_PAIRS) or settings.sizes[:1]
         elsewhere = {**LAB_ELSEWHERE, "model": lab.model, "sizes": few[-1:]}
@@ -281,6 +283,16 @@ def translation_settings(lab: Laboratory) -> StudySettings:
             elsewhere |= QUICK["elsewhere"]
         settings = study_settings(settings.model_dump(), {"elsewhere": elsewhere})
     return settings
+
+
+def _with_all_pairs(settings: StudySettings, there: int) -> dict[str, Any]:
+    """Return the changes that add all pairs as the last size; the others keep their steps."""
+    more = there / settings.sizes[-1]
+    steps = {
+        name: {"steps": round(learning.steps * more**learning.growth)}
+        for name, learning in (("scratch", settings.scratch), ("fine_tuning", settings.fine_tuning))
+    }
+    return {"sizes": (*settings.sizes, there), **steps}
 
 
 def _attention(_lab: Laboratory, step: Step) -> Record:
