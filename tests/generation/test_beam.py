@@ -26,6 +26,7 @@ def theirs(peer: Any, rows: list[list[int]], method: Beams, stops: Stops) -> Any
         do_sample=False,
         max_new_tokens=stops.tokens,
         eos_token_id=list(stops.ends) or None,
+        suppress_tokens=list(stops.suppressed) or None,
         num_beams=method.beams,
         num_return_sequences=method.nbest,
         length_penalty=method.length_penalty,
@@ -80,6 +81,27 @@ def test_sequences_and_scores_are_those_of_transformers(
             assert found.score == pytest.approx(score, abs=1e-4, rel=1e-4)
             finished += found.finished
     assert finished > 50  # ends are met, so that the rules of stopping are at work
+
+
+def test_suppressed_tokens_are_those_of_transformers(tmp_path: Path) -> None:
+    decoder = random_decoder("llama", 1, torch.float32)
+    peer = in_transformers(decoder, tmp_path / "model")
+    rows = random_rows(decoder, LENGTHS, 1)
+    for method, ends in itertools.product(METHODS, endings(decoder, rows)):
+        free = generate(decoder, rows, method=method, stops=Stops(tokens=9, ends=ends))
+        liked = Counter(
+            token for best in free.continuations for one in best for token in one.tokens
+        )
+        never = tuple(token for token, _ in liked.most_common(4) if token not in ends)
+        stops = Stops(tokens=9, ends=ends, suppressed=never)
+        ours = generate(decoder, rows, method=method, stops=stops)
+        peers = theirs(peer, rows, method, stops)
+        flat = [found for best in ours.continuations for found in best]
+        made = peers.sequences[:, max(LENGTHS) :].tolist()
+        for found, sequence, score in zip(flat, made, peers.sequences_scores.tolist(), strict=True):
+            assert never and not {*never} & {*found.tokens}
+            assert list(found.tokens) == sequence[: len(found.tokens)], (method, ends)
+            assert found.score == pytest.approx(score, abs=1e-4, rel=1e-4)
 
 
 def test_one_beam_is_greedy() -> None:

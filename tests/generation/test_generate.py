@@ -249,6 +249,31 @@ def test_rows_with_limits_of_their_own_go_on_as_if_alone(kind: str, method: Meth
         assert [one.tokens for one in found] == [one.tokens for one in alone.continuations[0]]
 
 
+@pytest.mark.parametrize("method", [Greedy(), Beams(beams=3), Sampling(samples=40, top_k=3)])
+def test_a_suppressed_token_never_comes(method: Method) -> None:
+    decoder = random_decoder("llama")
+    rows = random_rows(decoder, [3, 5])
+
+    def seen(suppressed: tuple[int, ...]) -> set[int]:
+        stops = Stops(tokens=6, suppressed=suppressed)
+        found = generate(decoder, rows, method=method, stops=stops).continuations
+        return {token for several in found for one in several for token in one.tokens}
+
+    free = seen(())
+    assert free
+    assert not seen(tuple(free)) & free
+
+
+@pytest.mark.parametrize(
+    ("suppressed", "said"),
+    [((2,), "suppressed: holds the id 2, which ends a text"),
+     ((10**6,), "suppressed: holds the id 1000000; ids 0 to")],
+)  # fmt: skip
+def test_what_cannot_be_suppressed_is_refused(suppressed: tuple[int, ...], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        generate(random_decoder("llama"), [[1]], stops=Stops(ends=(2,), suppressed=suppressed))
+
+
 @pytest.mark.parametrize(
     ("limits", "said"),
     [([4], "limits: are 1; one for each of 2"), ([4, 0], r"limits\[1\]: is 0"),

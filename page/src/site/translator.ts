@@ -150,6 +150,12 @@ export class Translator {
     return Float64Array.from(row, (one) => one - log)
   }
 
+  /** The same with what opens a source and a translation made impossible: neither belongs into a translation. */
+  private withoutMarks(row: Float64Array): Float64Array {
+    for (const mark of [this.data.begin, this.data.between]) if (mark !== null) row[mark] = -Infinity
+    return row
+  }
+
   /** The best translations of one sentence, best first; one beam takes the likeliest token each time. */
   async translate(text: string, beams: number): Promise<Hypothesis[]> {
     const prompt = this.prompt(text)
@@ -159,7 +165,7 @@ export class Translator {
     let step: Step = await this.run([prompt], new Float32Array(0), 0)
     let places = [prompt.length - 1]
     for (;;) {
-      search.advance(places.map((place) => this.logProbabilities(step.logits, place)))
+      search.advance(places.map((place) => this.withoutMarks(this.logProbabilities(step.logits, place))))
       if (!search.open) break
       // Each row that goes on takes the cache of the one it extends.
       const size = step.past.length / step.rows

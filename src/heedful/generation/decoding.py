@@ -44,6 +44,7 @@ from heedful.generation.methods import (
     draw,
     filtered,
     log_probabilities,
+    without,
 )
 from heedful.model import Cache, Decoder, DecoderConfig
 
@@ -187,7 +188,7 @@ def steps(prompts: Prompts, method: Greedy | Sampling, step: FastStep) -> Iterat
     limits = [limit for limit in prompts.limits for _ in range(samples)]
     for number in range(prompts.limit):
         numbers = None if chance is None else chance[kept, number]
-        tokens, values = _choose(logits, method, numbers)
+        tokens, values = _choose(logits, method, numbers, prompts.suppressed)
         new = _step(kept, tokens, values, prompts.ends)
         yield new
         running = [
@@ -218,12 +219,13 @@ def _choose(
     logits: Float[Tensor, "rows vocabulary"],
     method: Greedy | Sampling,
     chance: Float[Tensor, " rows"] | None,
+    suppressed: frozenset[int],
 ) -> tuple[Int[Tensor, " rows"], Float[Tensor, " rows"]]:
     own = log_probabilities(logits)
     if chance is None or not isinstance(method, Sampling):
-        best = own.max(dim=-1)
+        best = without(own, suppressed).max(dim=-1)
         return best.indices, best.values
-    tokens = draw(filtered(logits, method), chance.to(logits.device))
+    tokens = draw(filtered(without(logits, suppressed), method), chance.to(logits.device))
     return tokens, own.gather(1, tokens.unsqueeze(1)).squeeze(1)
 
 
@@ -275,12 +277,15 @@ class Prompts:
     """New tokens of each row at most; its prompt leaves room for them."""
     ends: frozenset[int]
     """Ids that end a text."""
+    suppressed: frozenset[int] = frozenset()
+    """Ids that never come."""
 
     @classmethod
     def of(cls, config: DecoderConfig, prompts: Any, stops: Stops) -> Prompts:
         """Check everything that a user can get wrong, before any work."""
         rows = tuple(_row(config, number, row) for number, row in enumerate(_rows(prompts)))
-        _check_ends(config, stops.ends)
+        _check_ids(config, "stops.ends", stops.ends)
+        _check_suppressed(config, stops.suppressed, stops.ends)
         longest = max(map(len, rows))
         # The last new token is never read again, so it needs no place in the context.
         room = config.context - longest + 1
@@ -292,16 +297,22 @@ class Prompts:
                 hint=f"ask for at most {room}, or shorten the prompt",
             )
         limit = stops.tokens or min(DEFAULT_TOKENS, room)
-        return cls(rows, (limit,) * len(rows), frozenset(stops.ends))
+        return cls(rows, (limit,) * len(rows), frozenset(stops.ends), frozenset(stops.suppressed))
 
     @classmethod
     def limited(
-        cls, config: DecoderConfig, prompts: Any, limits: Sequence[int], ends: Iterable[int]
+        cls,
+        config: DecoderConfig,
+        prompts: Any,
+        limits: Sequence[int],
+        ends: Iterable[int],
+        suppressed: Iterable[int] = (),
     ) -> Prompts:
         """Check prompts that may each go on as far as its own limit says."""
         rows = tuple(_row(config, number, row) for number, row in enumerate(_rows(prompts)))
-        ends = frozenset(ends)
-        _check_ends(config, ends)
+        ends, suppressed = frozenset(ends), frozenset(suppressed)
+        _check_ids(config, "stops.ends", ends)
+        _check_suppressed(config, suppressed, ends)
         if len(limits) != len(rows):
             raise InputError(
                 "limits", f"are {len(limits)}", expected=f"one for each of {len(rows)} prompts"
@@ -314,7 +325,7 @@ class Prompts:
                     f"is {limit}, after a prompt of {len(row)} tokens",
                     expected=f"1 to {room} new tokens fit into the context of {config.context}",
                 )
-        return cls(rows, tuple(limits), ends)
+        return cls(rows, tuple(limits), ends, suppressed)
 
     @property
     def limit(self) -> int:
@@ -353,14 +364,27 @@ def _common_start(rows: Sequence[Sequence[int]]) -> int:
     return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
-def _check_ends(config: DecoderConfig, ends: Iterable[int]) -> None:
-    for end in ends:
-        if not 0 <= end < config.vocabulary:
+def _check_ids(config: DecoderConfig, where: str, ids: Iterable[int]) -> None:
+    for one in ids:
+        if not 0 <= one < config.vocabulary:
             raise InputError(
-                "stops.ends",
-                f"holds the id {end}",
+                where,
+                f"holds the id {one}",
                 expected=f"ids 0 to {config.vocabulary - 1} were expected",
             )
+
+
+def _check_suppressed(
+    config: DecoderConfig, suppressed: Iterable[int], ends: Iterable[int]
+) -> None:
+    _check_ids(config, "stops.suppressed", suppressed)
+    both = sorted({*suppressed} & {*ends})
+    if both or len({*suppressed}) == config.vocabulary:
+        raise InputError(
+            "stops.suppressed",
+            f"holds the id {both[0]}, which ends a text" if both else "holds every id",
+            expected="ids that may never come",
+        )
 
 
 def _rows(prompts: Any) -> Sequence[Any]:
@@ -504,7 +528,8 @@ def beam_search(
     logits = logits[rows]
     running, prompt = searches, cache.length
     while True:
-        totals, places = _candidates(logits, running, max(2, 1 + len(prompts.ends)) * beams)
+        count = max(2, 1 + len(prompts.ends)) * beams
+        totals, places = _candidates(logits, running, count, prompts.suppressed)
         for search, total, place in zip(running, totals, places, strict=True):
             search.advance(total, place, vocabulary)
         tokens, parents = _next(running, beams)
@@ -520,13 +545,14 @@ def beam_search(
 
 
 def _candidates(
-    logits: Tensor, searches: list[Search], count: int
+    logits: Tensor, searches: list[Search], count: int, suppressed: frozenset[int]
 ) -> tuple[list[list[float]], list[list[int]]]:
     """Return the best extensions of each search: Σ log p, and beam × vocabulary + token."""
     before = torch.tensor(
         [search.totals for search in searches], dtype=torch.float64, device=logits.device
     )
-    own = log_probabilities(logits).view(len(searches), before.shape[1], -1)
+    own = without(log_probabilities(logits), suppressed)
+    own = own.view(len(searches), before.shape[1], -1)
     totals = (own + before.unsqueeze(2)).flatten(1)
     best = totals.topk(min(count, totals.shape[1]), dim=1)
     return best.values.tolist(), best.indices.tolist()

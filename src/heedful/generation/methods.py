@@ -12,6 +12,7 @@ always keeps the likeliest token:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -99,6 +100,8 @@ class Stops(Settings):
     as there is room for."""
     ends: tuple[Annotated[int, Field(ge=0)], ...] = ()
     """Ids that end a text; the end itself is the last token."""
+    suppressed: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    """Ids that never come, as the `suppress_tokens` of `transformers`."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -160,6 +163,16 @@ def log_probabilities(logits: Logits) -> Logits:
             hint="check the weights with: heed model verify PATH",
         )
     return own
+
+
+def without(logits: Logits, suppressed: Iterable[int]) -> Logits:
+    """Make some tokens impossible; the others keep their numbers.
+
+    >>> without(torch.tensor([[0.0, 1.0, 2.0]]), {2})
+    tensor([[0., 1., -inf]])
+    """
+    places = torch.tensor(sorted(suppressed), dtype=torch.long, device=logits.device)
+    return logits.index_fill(-1, places, -math.inf) if len(places) else logits
 
 
 def filtered(logits: Logits, sampling: Sampling) -> Logits:

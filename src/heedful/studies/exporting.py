@@ -21,7 +21,13 @@ from heedful.model.weights.onnx import write_onnx
 from heedful.records import Record
 from heedful.studies.text_training import prepare
 from heedful.studies.translation.model_card import CARD
-from heedful.studies.translation.translator import FILE, TranslationFormat, format_of, is_run
+from heedful.studies.translation.translator import (
+    FILE,
+    TranslationFormat,
+    format_of,
+    is_run,
+    suppress_marks,
+)
 from heedful.tokenization import Tokenizer
 from heedful.training.folder import CONFIG, RunFolder
 from heedful.training.runs import trained_decoder
@@ -70,6 +76,8 @@ def export(path: Path, folder: Path, *, to: Target = "hf", dtype: str = "float32
             kind: torch.dtype = getattr(torch, dtype)
             write_folder(decoder, unfinished, tokenizer=tokenizer, form=FORMS[to], dtype=kind)
         if written is not None:
+            if tokenizer is not None:
+                suppress_marks(unfinished, written.marks(tokenizer))
             written.write(unfinished)
         _write_readme(path, unfinished, written)
         unfinished.rename(folder)

@@ -33,6 +33,7 @@ def test_transformers_gives_the_same_translations(gpt2: bool, tmp_path: Path) ->
     model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     assert (model.config.bos_token_id, model.config.eos_token_id) == (0, 2)
+    assert model.generation_config.suppress_tokens == [0, 1]  # <begin> and <to>
     asked = tokenizer([text + "<to>" for text in SENTENCES], return_tensors="pt", padding=True)
     for row, text in zip(asked["input_ids"].tolist(), SENTENCES, strict=True):
         prompt, _ = made.prompt(text)

@@ -28,14 +28,16 @@ LINES = st.lists(st.text("abcdeéo' .?", max_size=CONTEXT + 2), max_size=8)
 
 @torch.inference_mode()
 def slowly(chosen: Translator, line: str, most: int | None = None) -> str:
-    """Translate one line by the definition: the whole text read anew for every token."""
+    """Translate one line by the definition: the whole text read anew for every token, no marks."""
     prompt, problem = chosen.prompt(line)
     if problem or not prompt:
         return ""
     tokens = list(prompt)
     limit = 2 * len(prompt) + 24 if most is None else most
     for _ in range(min(limit, CONTEXT - len(prompt) + 1)):
-        token = int(chosen.decoder(torch.tensor([tokens]))[0, -1].argmax())
+        logits = chosen.decoder(torch.tensor([tokens]))[0, -1]
+        logits[[chosen.marks.begin, chosen.marks.between]] = -torch.inf
+        token = int(logits.argmax())
         if token == chosen.marks.end:
             break
         tokens.append(token)
@@ -62,7 +64,9 @@ def test_beams_are_those_of_each_line_alone(lines: list[str], beam: int, penalty
             assert one.hypotheses == ()
             continue
         stops = Stops(
-            tokens=min(2 * len(prompt) + 24, CONTEXT - len(prompt) + 1), ends=(PLAIN.marks.end,)
+            tokens=min(2 * len(prompt) + 24, CONTEXT - len(prompt) + 1),
+            ends=(PLAIN.marks.end,),
+            suppressed=(PLAIN.marks.begin, PLAIN.marks.between),
         )
         (truth,) = generate(PLAIN.decoder, [prompt], method=method, stops=stops).continuations
         assert [each.tokens for each in one.hypotheses] == [each.tokens for each in truth]

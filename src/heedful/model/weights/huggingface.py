@@ -44,6 +44,7 @@ from heedful.model.weights.families import (
 from heedful.tokenization import Tokenizer
 
 Form = Literal["huggingface", "heedful"]
+GENERATION = "generation_config.json"
 SHARD_BYTES = 5_000_000_000
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -213,7 +214,7 @@ def _as_stored(
 
 
 def _ends(folder: Path, written: dict[str, Any]) -> tuple[int, ...]:
-    generation = folder / "generation_config.json"
+    generation = folder / GENERATION
     known = {**written, **(read_json(generation) if generation.is_file() else {})}
     end = known.get("eos_token_id")
     ends = end if isinstance(end, list) else [end]
@@ -264,7 +265,7 @@ def _write_tokenizer(folder: Path, tokenizer: Tokenizer, context: int) -> None:
     _write_json(folder / "tokenizer_config.json", settings)
     ids = {f"{name}_id": number for name, number in marks.items() if number is not None}
     generation = {"do_sample": False, "max_length": context, **ids}
-    _write_json(folder / "generation_config.json", generation)
+    _write_json(folder / GENERATION, generation)
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:

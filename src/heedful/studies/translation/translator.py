@@ -48,7 +48,7 @@ from heedful.generation.fast import Precision
 from heedful.generation.methods import GREEDY, Method
 from heedful.model import Decoder, load, write_folder
 from heedful.model.weights import located
-from heedful.model.weights.huggingface import read_json
+from heedful.model.weights.huggingface import GENERATION, read_json
 from heedful.records import Record
 from heedful.settings import Settings
 from heedful.studies.text_training import BEGIN, BETWEEN, END, TextTraining, prepare
@@ -172,6 +172,12 @@ class Marks(Settings):
         """Every id that no source may hold itself."""
         opening = [] if self.begin is None else [self.begin]
         return frozenset([*opening, self.between, self.end])
+
+    @property
+    def suppressed(self) -> frozenset[int]:
+        """Every id that no translation may hold. No training wants them there, but label smoothing
+        wants every token a little, which is enough where the model knows nothing better."""
+        return self.all - {self.end}
 
 
 CHUNK = 2_048
@@ -401,7 +407,7 @@ class Translator:
             min(config.context - len(row) + 1, 2 * len(row) + 24 if most is None else most)
             for row in rows
         ]
-        prompts = Prompts.limited(config, rows, limits, ends)
+        prompts = Prompts.limited(config, rows, limits, ends, self.marks.suppressed)
         found = continuations(self.decoder, prompts, method, self.step)
         flat = [one for several in found for one in several]
         texts = iter(self.tokenizer.decode_batch([_without_end(one) for one in flat]))
@@ -553,7 +559,17 @@ def keep_model(
     if not model.is_dir():
         write_folder(decoder(), model, tokenizer=tokenizer)
     if written is not None and not (model / FILE).is_file():
+        suppress_marks(model, written.marks(tokenizer))
         written.write(model)
+
+
+def suppress_marks(folder: Path, marks: Marks) -> None:
+    """Tell `transformers` too, where it can open a folder, that no translation holds a mark."""
+    generation = folder / GENERATION
+    if generation.is_file():
+        write_json(
+            generation, read_json(generation) | {"suppress_tokens": [*sorted(marks.suppressed)]}
+        )
 
 
 def is_run(path: Path) -> bool:
