@@ -1,7 +1,7 @@
 """Write the French of English sentences that have none: pairs for training a translator.
 
     python benchmarks/back_translate.py runs/back eltec_eng.txt.gz --tatoeba fra.txt.gz \\
-        --output novels.en-fr.tsv.gz [--kept 0.5]
+        --output novels.en-fr.tsv.gz [--kept 0.5] [--most 20000]
     python benchmarks/back_translate.py --jumbled eltec_eng.txt.gz --tatoeba fra.txt.gz \\
         --output jumbled.tsv.gz
 
@@ -81,12 +81,15 @@ def main() -> None:
     parser.add_argument("--tatoeba", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--kept", type=float, default=0.5)
+    parser.add_argument("--most", type=int, help="sentences, at even distances")
     parser.add_argument("--jumbled", action="store_true", help="translate nothing")
     options = parser.parse_args()
     if options.model is None and not options.jumbled:
         parser.error("a MODEL, or --jumbled")
     found = list(dict.fromkeys(fitting(options.novels, known_words(options.tatoeba))))
     print(f"{len(found):,} sentences fit", flush=True)
+    if options.most is not None and options.most < len(found):
+        found = [found[place * len(found) // options.most] for place in range(options.most)]
     if options.jumbled:
         draw = np.random.default_rng(0)
         write_pairs(options.output, [f"{one}\t{jumbled(one, draw)}" for one in found])

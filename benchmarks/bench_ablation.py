@@ -116,6 +116,9 @@ CHANGES: dict[str, Change] = {
     "rarer words exchanged for others (30 %)": Change(
         ("data.variation.rounds=2", "data.variation.exchanged=0.3")
     ),
+    "words and phrases of the pairs (30 %)": Change(
+        ("data.variation.rounds=2", "data.variation.phrases=0.3")
+    ),
     "sentences of the LibreOffice help added": Change(("data.added=8000",), file="libreoffice"),
     "novels with written French added": Change(("data.added=20000",), file="novels"),
     "novels to be restored added": Change(("data.added=20000",), file="jumbled"),

@@ -5,8 +5,9 @@
 MODEL is a run, an exported translator, or fr-en. The sets: the test part of Tatoeba as
 recipes/translator.toml divides it; of it the sentences more than one word away from every training
 sentence, and those of 15 words and more; Multi30k 2016, out of domain; sentences of the LibreOffice
-help that no recipe took for training (--libreoffice); and 100 everyday sentences of our
-own with two references (recipes/everyday_fr_en.tsv), of which none is in Tatoeba. With
+help that no recipe took for training (--libreoffice); and of our own 100 everyday sentences
+with two references (recipes/everyday_fr_en.tsv), of which none is in Tatoeba, and 80 words and
+phrases as they stand in lists, headings and tables (recipes/phrases_fr_en.tsv). With
 --most, larger sets are sampled at even distances (of the first, before its parts are taken; long
 sentences are always all taken). The figures go under the name of the model, or under --name, into
 results/translator.json. --plain searches without what `heed translate` adds: in one
@@ -21,6 +22,7 @@ import time
 import tomllib
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,11 @@ from heedful.studies.translation.quality import count_faults
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "translator.json"
 RECIPE = HERE / "recipes" / "translator.toml"
-EVERYDAY = HERE / "recipes" / "everyday_fr_en.tsv"
+OWN = {
+    "everyday": HERE / "recipes" / "everyday_fr_en.tsv",
+    "words and phrases": HERE / "recipes" / "phrases_fr_en.tsv",
+}
+"""A source and its references a line."""
 ONCE_TRAINED = 3_000
 """Sentences of the LibreOffice help that an earlier recipe took for training: they stay out of the
 set, so that all rows are of the same sentences."""
@@ -102,12 +108,11 @@ def libreoffice(file: Path, tatoeba: Path, most: int | None) -> References:
 
 def test_sets(given: argparse.Namespace) -> dict[str, References]:
     """Read every set that was asked for."""
-    rows = [line.split("\t") for line in EVERYDAY.read_text("utf-8").splitlines()]
-    sets = {
-        "everyday": References(
-            sources=tuple(row[0] for row in rows), targets=tuple(tuple(row[1:]) for row in rows)
-        )
-    }
+    sets = {}
+    for kind, file in OWN.items():
+        rows = [line.split("\t") for line in file.read_text("utf-8").splitlines()]
+        targets = tuple(tuple(row[1:]) for row in rows)
+        sets[kind] = References(sources=tuple(row[0] for row in rows), targets=targets)
     if given.multi30k:
         (found,) = read_corpora(given.multi30k, ReadOptions(source="fr"))
         assert isinstance(found, Pairs)
@@ -172,7 +177,7 @@ def main() -> None:
     parser.add_argument("--length-penalty", type=float, default=1.0)
     parser.add_argument("--plain", action="store_true", help="one direction, no stand-ins")
     parser.add_argument("--name", help="what the rows are stored under; default: the model's")
-    parser.add_argument("--show", action="store_true", help="print the everyday translations")
+    parser.add_argument("--show", action="store_true", help="print the translations of our own")
     parser.add_argument("--no-store", action="store_true", help="print only")
     given = parser.parse_args()
     sets = test_sets(given)
@@ -193,7 +198,7 @@ def main() -> None:
             flush=True,
         )
     if given.show:
-        for source in sets["everyday"].sources:
+        for source in chain.from_iterable(sets[kind].sources for kind in OWN):
             print(f"{source}\n    {texts[source]}")
     if not given.no_store:
         store(name, rows, given.run)

@@ -215,6 +215,7 @@ def test_without_a_run_the_model_of_the_package_translates(
     assert named == "translated by fr-en, the French to English model that comes with Heedful"
     assert all(note.startswith(("text 1: ", "text 2: ")) for note in notes)
     assert heed("translate", "Oui").err.startswith(f"{named}\n")
+    assert heed("translate", "").out == "\n"
     stdin(f"{LINES[0]}\n".encode())
     assert heed("translate").out == expected
     for name in ("runs/nowhere", "./nowhere", "x.gguf"):

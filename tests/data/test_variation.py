@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from heedful.data import variation
+from heedful.data import phrases, variation
 from heedful.data.corpus import Pairs
+from heedful.data.phrases import WordTranslations
 from heedful.data.variation import Dictionary, Variation, varied
 from heedful.errors import ConfigError
 
@@ -108,6 +109,12 @@ def described() -> Pairs:
     return Pairs(name="x", sources=sources, targets=targets, languages=("fr", "en"))
 
 
+def dictionary(pairs: Pairs) -> Dictionary:
+    """Return the dictionary of these pairs."""
+    texts = list(zip(*pairs.sides, strict=True))
+    return Dictionary.of(texts, WordTranslations.of(texts))
+
+
 @pytest.fixture
 def small_corpus(monkeypatch: pytest.MonkeyPatch) -> Pairs:
     """Of so few pairs every word is in a large share."""
@@ -117,7 +124,7 @@ def small_corpus(monkeypatch: pytest.MonkeyPatch) -> Pairs:
 
 
 def test_words_translate_one_another_in_both_directions(small_corpus: Pairs) -> None:
-    known = Dictionary.of(small_corpus).translations
+    known = dictionary(small_corpus).translations
     assert {noun: known.get(noun) for several in NOUNS.values() for noun, _, _ in several} == {
         noun: thing for several in NOUNS.values() for noun, _, thing in several
     }
@@ -144,6 +151,25 @@ def test_frequent_words_are_not_put_anywhere(
     small_corpus: Pairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(variation, "RARE", 0.17)  # a noun is in 16 of 96 pairs, a verb in 24
-    found = Dictionary.of(small_corpus)
+    found = dictionary(small_corpus)
     assert found.rare == {noun for several in NOUNS.values() for noun, _, _ in several}
     assert {one for several in found.behind.values() for one, _ in several} == found.rare
+
+
+def test_pairs_are_cut_down_to_phrases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phrases, "GRAMMAR", 0.3)
+    pairs = described()
+    made = varied(pairs, Variation(rounds=2, phrases=1.0), seed=0)
+    assert len(made) == 2 * len(pairs)
+    texts = set(zip(*made.sides, strict=True))
+    assert {
+        ("une orange.", "an orange."),
+        ("Une pomme.", "An apple."),
+        ("échelle.", "ladder."),
+    } < texts
+    for place, two in enumerate(zip(*made.sides, strict=True)):
+        for short, whole in zip(
+            two, (side[place % len(pairs)] for side in pairs.sides), strict=True
+        ):
+            assert short.rstrip(".").lower() in whole.lower()
+    assert varied(pairs, Variation(phrases=0.0), seed=0).sides == pairs.sides

@@ -99,7 +99,8 @@ def test_suppressed_tokens_are_those_of_transformers(tmp_path: Path) -> None:
         flat = [found for best in ours.continuations for found in best]
         made = peers.sequences[:, max(LENGTHS) :].tolist()
         for found, sequence, score in zip(flat, made, peers.sequences_scores.tolist(), strict=True):
-            assert never and not {*never} & {*found.tokens}
+            assert never
+            assert not {*never} & {*found.tokens}
             assert list(found.tokens) == sequence[: len(found.tokens)], (method, ends)
             assert found.score == pytest.approx(score, abs=1e-4, rel=1e-4)
 

@@ -175,7 +175,8 @@ def _model_and_texts(first: str | None, texts: tuple[str, ...]) -> tuple[str, tu
     from heedful.model.weights.published import PUBLISHED
 
     if first is not None:
-        if first in SHIPPED or first in PUBLISHED or Path(first).exists():
+        named = bool(first) and Path(first).exists()  # an empty path would be this folder
+        if first in SHIPPED or first in PUBLISHED or named:
             return first, texts
         if _like_a_path(first, alone=not texts):
             raise InputError(

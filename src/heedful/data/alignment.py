@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ class Lexicon:
     """Which target tokens each source token becomes."""
 
     sources: Int[ndarray, " entries"]
+    """In ascending order, and for each of them its targets in ascending order."""
     targets: Int[ndarray, " entries"]
     shares: Float[ndarray, " entries"]
     """t(e | f); of a source token they sum to 1."""
@@ -51,6 +53,22 @@ class Lexicon:
         """Return the shares as a sparse matrix, a row for each source token."""
         places = (self.sources, self.targets)
         return scipy.sparse.csr_array((self.shares, places), shape=(vocabulary, vocabulary))
+
+    def between(self, sources: Sequence[int], targets: Sequence[int]) -> Float[ndarray, "f e"]:
+        """Return the shares of some tokens; 0 for those that never stood in one sentence.
+
+        As `table` has them, for a few tokens in a hundredth of the time.
+        """
+        keys, width = self._keys
+        wanted = np.add.outer(np.asarray(sources) * width, np.asarray(targets))
+        places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[places] == wanted, self.shares[places], 0.0)
+
+    @cached_property
+    def _keys(self) -> tuple[Int[ndarray, " entries"], int]:
+        """Return one ascending number for each entry, and by what its source is multiplied."""
+        width = int(self.targets.max()) + 1
+        return self.sources * width + self.targets, width
 
 
 def aligned_lexicon(sources: Ids, targets: Ids, vocabulary: int) -> Lexicon:

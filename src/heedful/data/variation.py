@@ -1,14 +1,16 @@
-"""More training pairs from the same ones: longer, with other names and numbers, with rarer words.
+"""More training pairs from the same ones: longer, shorter, with other names, numbers and words.
 
 A translator that has read six words at a time loses words in sentences of fifteen; one that has met
 Boston a thousand times and Lyon never leaves Lyon out; and a word that it met three times it
-takes for another one. All three can be taught with the pairs that are there:
+takes for another one. And one that has only met sentences makes a sentence of everything: "deux
+pommes" in a list is none. All of it can be taught with the pairs that are there:
 
 * joined pairs stand one after the other, or become one sentence with "and" or "but" between them;
 * a name or a number that is written alike on both sides is replaced, on both, by another one;
 * a word and its translation are replaced by another word and its translation, frequent ones by
   rare ones, where these two have stood behind the same words before ("une pomme", "an apple":
-  "une échelle" became "a ladder" elsewhere, and does not fit behind "an").
+  "une échelle" became "a ladder" elsewhere, and does not fit behind "an");
+* a pair is cut down to a phrase of one to four words (`heedful.data.phrases`).
 
 Which word translates which IBM's model 1 finds, in both directions (`heedful.data.alignment`).
 Everything is a function of the pairs, the settings and the seed.
@@ -21,13 +23,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from heedful.data.alignment import aligned_lexicon
+from heedful.data.alignment import Lexicon
 from heedful.data.corpus import Pairs
+from heedful.data.phrases import GRAMMAR, WORD, Phrases, TwoTexts, WordTranslations, as_text
 from heedful.data.synthetic import Draws
 from heedful.settings import Settings
 
@@ -42,19 +45,16 @@ CONNECTIVES: dict[str, tuple[str, ...]] = {
     "en": (" and ", ", but ", ", ", "; ", ", and ", " or "),
 }
 """What stands between two clauses, in the same order for every language."""
+CAPITAL = 0.3
+"""The share of phrases that begin with a capital, as headings do."""
 CONFIDENT = 0.25
 """The share of a word's occurrences that its translation must write, in both directions, to be
 exchanged: words with several meanings are below it, and most of what was aligned by accident."""
 RARE = 0.002
 """Words that are put in the place of others stand in no more than this share of the pairs."""
-GRAMMAR = 0.01
-"""Words in more of the pairs than this belong to the grammar, and stay where they are."""
 SHORTEST = 3
 """Letters of a word that may be exchanged: shorter ones mostly belong to the grammar."""
-_WORD = re.compile(r"[^\W_]+")
 _END = re.compile(r"[\s\u00a0\u202f]*[.!]+$")
-
-TwoTexts: TypeAlias = tuple[str, str]
 
 
 class Variation(Settings):
@@ -70,28 +70,41 @@ class Variation(Settings):
     """The share of names and numbers, alike on both sides, that are replaced by others."""
     exchanged: float = Field(default=0.0, ge=0.0, le=1.0)
     """The share of pairs in which one word and its translation are replaced by others."""
+    phrases: float = Field(default=0.0, ge=0.0, le=1.0)
+    """The share of pairs that are cut down to one of their phrases, if they have any."""
 
 
 def varied(pairs: Pairs, variation: Variation, seed: int) -> Pairs:
     """Return the pairs of all rounds."""
     spelling = _Spelling.of(pairs)
-    dictionary = Dictionary.of(pairs) if variation.exchanged else None
+    texts = list(zip(pairs.sources, pairs.targets, strict=True))
+    dictionary, phrases = None, None
+    if variation.exchanged or variation.phrases:
+        known = WordTranslations.of(texts)
+        dictionary = Dictionary.of(texts, known) if variation.exchanged else None
+        phrases = Phrases.of(texts, known) if variation.phrases else None
     made: list[TwoTexts] = []
     for round_ in range(variation.rounds):
         draws = Draws(f"variation {seed} {round_}")
-        texts = list(zip(pairs.sources, pairs.targets, strict=True))
+        mixed = texts
         if dictionary is not None:
-            texts = [
+            mixed = [
                 dictionary.exchanged(two, draws) if draws.chance(variation.exchanged) else two
-                for two in texts
+                for two in mixed
             ]
         if variation.renamed:
-            texts = [_renamed(two, spelling, variation.renamed, draws) for two in texts]
-        made += _joined(texts, variation.joined, spelling, pairs.languages, draws)
+            mixed = [_renamed(two, spelling, variation.renamed, draws) for two in mixed]
+        if phrases is not None:
+            cut = [draws.chance(variation.phrases) for _ in texts]
+            # Of the pair as it was, whose words are known to translate one another.
+            short = [_cut_down(two, phrases, draws) for two, c in zip(texts, cut, strict=True) if c]
+            made += short
+            mixed = [two for two, c in zip(mixed, cut, strict=True) if not c]
+        made += _joined(mixed, variation.joined, spelling, pairs.languages, draws)
     note = (
         f"{variation.rounds} rounds, {variation.joined:.0%} joined to longer texts, "
         f"{variation.renamed:.0%} of names and numbers replaced, "
-        f"a word exchanged in {variation.exchanged:.0%}"
+        f"a word exchanged in {variation.exchanged:.0%}, {variation.phrases:.0%} cut to phrases"
     )
     return replace(
         pairs,
@@ -99,6 +112,12 @@ def varied(pairs: Pairs, variation: Variation, seed: int) -> Pairs:
         targets=tuple(target for _, target in made),
         notes=(*pairs.notes, note),
     )
+
+
+def _cut_down(two: TwoTexts, phrases: Phrases, draws: Draws) -> TwoTexts:
+    """Return a phrase of a pair, or the pair where it has none."""
+    found = phrases.of_pair(two)
+    return as_text(draws.of(found), capital=draws.chance(CAPITAL)) if found else two
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,7 +135,7 @@ class _Spelling:
     def of(cls, pairs: Pairs) -> _Spelling:
         """Count the words of both sides."""
         counts: Counter[str] = Counter(
-            chain.from_iterable(map(_WORD.findall, chain(pairs.sources, pairs.targets)))
+            chain.from_iterable(map(WORD.findall, chain(pairs.sources, pairs.targets)))
         )
         small = frozenset(word for word in counts if word[0].islower())
         found = {
@@ -139,14 +158,14 @@ class _Spelling:
 
     def begun_small(self, text: str) -> str:
         """Write the first letter small, unless its word is a name or the English "I"."""
-        first = _WORD.search(text)
+        first = WORD.search(text)
         if first is None or first.start() > 0 or first[0].lower() not in self.small:
             return text
         return text if first[0] == "I" else text[:1].lower() + text[1:]
 
 
 def _shared(source: str, target: str) -> set[str]:
-    return set(_WORD.findall(source)).intersection(_WORD.findall(target))
+    return set(WORD.findall(source)).intersection(WORD.findall(target))
 
 
 def _is_name(word: str, small: frozenset[str]) -> bool:
@@ -183,7 +202,7 @@ def _number_like(number: str, draws: Draws) -> str:
 
 
 def _exchanged(text: str, changes: dict[str, str]) -> str:
-    return _WORD.sub(lambda word: changes.get(word[0], word[0]), text)
+    return WORD.sub(lambda word: changes.get(word[0], word[0]), text)
 
 
 def _joined(
@@ -253,12 +272,11 @@ class Dictionary:
     """By the words before a word and before its translation: what rare words have stood there."""
 
     @classmethod
-    def of(cls, pairs: Pairs) -> Dictionary:
-        """Find the words that translate one another in these pairs."""
-        texts = list(zip(pairs.sources, pairs.targets, strict=True))
-        counts = Counter(chain.from_iterable(set(_WORD.findall(s.lower())) for s, _ in texts))
+    def of(cls, texts: Sequence[TwoTexts], words: WordTranslations) -> Dictionary:
+        """Find the words of these pairs that translate one another."""
+        counts = Counter(chain.from_iterable(set(WORD.findall(s.lower())) for s, _ in texts))
         most, rare = GRAMMAR * len(texts), max(RARE * len(texts), 1)
-        known = {f: e for f, e in _translations(texts).items() if counts[f] <= most}
+        known = {f: e for f, e in _translations(words).items() if counts[f] <= most}
         found = cls(
             translations=known, rare=frozenset(f for f in known if counts[f] <= rare), behind={}
         )
@@ -289,7 +307,7 @@ class Dictionary:
 
     def _places(self, two: TwoTexts) -> Iterator[_Place]:
         """Yield the words of a pair that might be exchanged, none of which begins a text."""
-        source, target = (list(_WORD.finditer(text)) for text in two)
+        source, target = (list(WORD.finditer(text)) for text in two)
         once = Counter(match[0].lower() for match in source)
         written: dict[str, list[int]] = defaultdict(list)
         for number, match in enumerate(target):
@@ -304,16 +322,10 @@ class Dictionary:
                     yield _Place(word=match, translation=translation, behind=behind)
 
 
-def _translations(texts: Sequence[TwoTexts]) -> dict[str, str]:
+def _translations(words: WordTranslations) -> dict[str, str]:
     """Return the words of which each is the other's likeliest translation, and a likely one."""
-    numbers: tuple[dict[str, int], dict[str, int]] = ({}, {})
-    sides: tuple[list[list[int]], list[list[int]]] = ([], [])
-    for two in texts:
-        for text, known, side in zip(two, numbers, sides, strict=True):
-            side.append([known.setdefault(w, len(known)) for w in _WORD.findall(text.lower())])
-    size = max(map(len, numbers))
-    there, back = (_likeliest(*two, size) for two in (sides, sides[::-1]))
-    sources, targets = (list(known) for known in numbers)
+    there, back = _likeliest(words.there), _likeliest(words.back)
+    sources, targets = list(words.sources), list(words.targets)
     return {
         sources[f]: targets[e]
         for f, e in there.items()
@@ -321,11 +333,8 @@ def _translations(texts: Sequence[TwoTexts]) -> dict[str, str]:
     }
 
 
-def _likeliest(
-    sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], size: int
-) -> dict[int, int]:
+def _likeliest(lexicon: Lexicon) -> dict[int, int]:
     """Return the likeliest translation of each source word that has a likely one."""
-    lexicon = aligned_lexicon(sources, targets, size)
     order = np.argsort(lexicon.shares, kind="stable")
     likely = order[lexicon.shares[order] >= CONFIDENT]  # of several, the last one stays
     return dict(
