@@ -44,7 +44,7 @@ from heedful.errors import HeedfulError
 from heedful.files import write_json
 from heedful.studies.translation import Translator
 from heedful.studies.translation.scoring import paired_gain
-from heedful.studies.translation.translator import Hypothesis
+from heedful.studies.translation.translator import Hypothesis, is_run
 from heedful.training.runs import finished_run
 
 HERE = Path(__file__).parent
@@ -168,10 +168,12 @@ def train(name: str, change: Change, given: argparse.Namespace) -> Path:
     settings = list(change.settings)
     if change.file:
         settings.append(f"data.added_files={json.dumps([str(getattr(given, change.file))])}")
-    words = [sys.executable, "-m", "heedful", "train", str(RECIPE), "--files", str(given.tatoeba)]
-    words += ["--run", str(folder), *(["--set", *settings] if settings else [])]
+    words = ["train", str(RECIPE), "--files", str(given.tatoeba), "--run", str(folder)]
+    words += ["--set", *settings] if settings else []
+    if is_run(folder):
+        words = ["resume", str(folder)]
     threads = os.environ | {"OMP_NUM_THREADS": "1"}  # several rows may be trained side by side
-    subprocess.run(words, check=True, env=threads)
+    subprocess.run([sys.executable, "-m", "heedful", *words], check=True, env=threads)
     return folder
 
 
