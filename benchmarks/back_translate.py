@@ -3,7 +3,7 @@
     python benchmarks/back_translate.py runs/back eltec_eng.txt.gz --tatoeba fra.txt.gz \\
         --output novels.en-fr.tsv.gz [--kept 0.5] [--most 20000]
     python benchmarks/back_translate.py --jumbled eltec_eng.txt.gz --tatoeba fra.txt.gz \\
-        --output jumbled.tsv.gz
+        --output jumbled.en-fr.tsv.gz
 
 A translator into French (`recipes/back_translator.toml`) reads the sentences of novels. The English
 side is a real sentence, and it is the one that is learned; the French may have mistakes. Only

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from heedful.data.batches import IGNORE
+from heedful.data.corpus import Pairs
 from heedful.data.splits import overlap
 from heedful.errors import ConfigError, InputError
 from heedful.model import Decoder, write_folder
@@ -33,6 +34,18 @@ def table(path: Path, **changes: Any) -> dict[str, Any]:
 def settings(files: Path, **changes: Any) -> dict[str, Any]:
     data = table(files, tokenizer="bpe", vocabulary=300, held_out=40, width=64, rows=4, **changes)
     return {"steps": 200, "model": {"preset": "tiny"}, "data": data}
+
+
+def test_added_pairs_of_one_language_stand_as_those_of_the_corpus(
+    pairs: Path, tmp_path: Path
+) -> None:
+    jumbled = tmp_path / "jumbled.tsv"
+    jumbled.write_text("The cat was there.\tThe was cat.\nShe is at home.\tShe home at.\n" * 20)
+    parts = read_parts(TextData.of(table(pairs, held_out=60, added_files=[str(jumbled)])))
+    assert isinstance(parts.train, Pairs)
+    assert parts.train.languages == ("fr", "en")
+    found = set(zip(*parts.train.sides, strict=True))
+    assert {("The was cat.", "The cat was there."), ("She home at.", "She is at home.")} < found
 
 
 def test_groups_share_no_sentence_and_lose_none(pairs: Path) -> None:

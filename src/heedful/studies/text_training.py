@@ -174,7 +174,13 @@ def _with_added(parts: CorpusParts, data: TextData) -> CorpusParts:
     others = [part for part in (parts.held_out, parts.test) if part is not None]
     known = {alike(text) for part in others for side in part.sides for text in side}
     for file, count in zip(data.added_files, most, strict=True):
-        added = _turned(_one_corpus((file,), ReadOptions()), data)
+        corpus = _one_corpus((file,), ReadOptions())
+        if data.files and isinstance(corpus, Pairs) and not _named(corpus, data):
+            # Sentences to be restored are of one language on both sides; they stand as the others.
+            whole = _one_corpus(data.files, ReadOptions())
+            layout = whole.languages if isinstance(whole, Pairs) else None
+            corpus = _one_corpus((file,), ReadOptions(languages=layout))
+        added = _turned(corpus, data)
         if not isinstance(parts.train, Pairs) or not isinstance(added, Pairs):
             raise ConfigError("data.added_files", "are no pairs", expected="pairs, beside pairs")
         parts = replace(parts, train=_both(parts.train, added, known, count, data.seed))
