@@ -71,7 +71,8 @@ class Variation(Settings):
     exchanged: float = Field(default=0.0, ge=0.0, le=1.0)
     """The share of pairs in which one word and its translation are replaced by others."""
     phrases: float = Field(default=0.0, ge=0.0, le=1.0)
-    """The share of pairs that are cut down to one of their phrases, if they have any."""
+    """The share of pairs that are cut down to one of their phrases; one that has none stays as it
+    is, and is varied in no other way."""
 
 
 def varied(pairs: Pairs, variation: Variation, seed: int) -> Pairs:
