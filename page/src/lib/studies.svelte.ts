@@ -8,6 +8,8 @@ export interface Hypothesis {
   log_probability: number
   per_token: number
   score: number
+  /** log p of the source after this text, per token; null where no model for the way back ranks. */
+  reverse?: number | null
   tokens: number[]
   finished: boolean
 }
