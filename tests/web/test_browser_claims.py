@@ -7,7 +7,7 @@ from pathlib import Path
 
 from browsing import PHONE, visiting
 from page_server import Running
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from heedful.assignments import grade, load_assignment
 from heedful.claims import load_sheet
@@ -146,6 +146,43 @@ def test_the_form_and_the_text_keep_step(browser: Browser, server: Running) -> N
         expect(page.locator("article.claim")).to_have_count(3)
         page.get_by_role("button", name="Remove").click()
         expect(page.locator("article.claim")).to_have_count(2)
+        assert visit.troubles == []
+
+
+def test_what_is_typed_while_the_server_is_slow_is_kept(browser: Browser, server: Running) -> None:
+    held: list[Route] = []
+
+    with visiting(browser, f"{server.address}#/claims") as visit:
+        page = visit.page
+        sheet = page.get_by_label("Claim sheet, in TOML")
+        edits = "**/api/claims/edit"
+
+        def let_go() -> None:
+            while held:
+                held.pop(0).continue_()
+                page.wait_for_timeout(200)
+
+        expect(page.get_by_label("Claim in the form")).to_have_value("0")
+        page.route(edits, lambda route: held.append(route))
+        with page.expect_request(edits):
+            page.get_by_label("Keys", exact=True).select_option("typed in")
+        page.get_by_label("Keys, a row a line").fill("1 0 0\n0 1 0\n0 0 1")
+        page.get_by_label("Find").focus()
+        page.wait_for_timeout(600)  # longer than a pause in typing
+        assert len(held) == 1, "one change after another, or an older one may come last"
+        let_go()
+        expect(sheet).to_have_value(
+            re.compile(re.escape("keys = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]"))
+        )
+        with page.expect_request(edits):
+            page.get_by_label("In words").fill("Two values.")
+            page.get_by_role("button", name="Remove").click()
+        page.wait_for_timeout(600)
+        assert len(held) == 1, "the claim goes when what was typed into it is written"
+        let_go()
+        expect(page.get_by_label("Name")).to_have_value("copy")
+        assert "Two values." not in editor(page)
+        assert [claim.id for claim in load_sheet(editor(page)).claims] == ["copy"]
         assert visit.troubles == []
 
 

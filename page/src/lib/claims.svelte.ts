@@ -153,6 +153,8 @@ export class ClaimsState {
   #browsing = -1
   #timer: ReturnType<typeof setTimeout> | undefined
   #asked = ''
+  /** The text that the newest question was about. */
+  #sent = ''
   #live = channel('claims/live', (message) => this.#hear(message), () => this.#opened())
 
   constructor() {
@@ -217,6 +219,7 @@ export class ClaimsState {
     this.#timer = setTimeout(() => {
       if (question === this.#asked) return
       this.#asked = question
+      this.#sent = text
       this.judging = true
       this.#live.send({ ticket: (this.#typed = ++this.#last), text, ...about })
     }, 350)
@@ -266,6 +269,7 @@ export class ClaimsState {
       this.history.add(found.text, changes !== null)
       this.trouble = ''
       // The form follows at once; the server says the same when it has read the sheet.
+      this.#asked = ''
       this.form = changes === null
         ? this.form.filter((_, i) => i !== place)
         : this.form.map((one, i) => (i === place ? { ...one, fields: merged(one.fields, changes) } : one))
@@ -281,6 +285,7 @@ export class ClaimsState {
     this.text = `${kept}${kept ? '\n\n' : ''}[[claim]]\nid = ${JSON.stringify(name)}\nexpect = "1 = 1"\n`
     this.form = [...this.form, { line: this.text.split('\n').length - 2, fields: { id: name, expect: '1 = 1' }, defaults: this.form[0]?.defaults ?? {} }]
     this.place = this.form.length - 1
+    this.#asked = ''
   }
 
   /** Put a claim of the catalog into the editor. */
@@ -290,6 +295,16 @@ export class ClaimsState {
     this.model = '' // the claims of the catalog name theirs, where they are about one
     this.text = anew ? name : `${this.text.trimEnd()}\n\n${name}`
     this.tab = 'write'
+  }
+
+  /** Take the form of the text that was asked about, unless the text has changed since. */
+  #fill(form: FormClaim[]): void {
+    if (this.text !== this.#sent) {
+      this.#asked = '' // undone meanwhile, the same text is asked about again
+      return
+    }
+    this.form = form
+    if (this.place >= form.length) this.place = Math.max(0, form.length - 1)
   }
 
   #opened(): void {
@@ -314,8 +329,7 @@ export class ClaimsState {
       this.title = message.title
       this.claims = message.claims
       this.problems = message.problems
-      this.form = message.form
-      if (this.place >= this.form.length) this.place = Math.max(0, this.form.length - 1)
+      this.#fill(message.form)
       // Verdicts on claims that are still there stay until the new ones come.
       const kept = Object.entries(this.verdicts).filter(([id]) => this.claims.some((claim) => claim.id === id))
       this.verdicts = Object.fromEntries(kept)
