@@ -15,6 +15,8 @@ from heedful.data.splits import overlap
 from heedful.errors import ConfigError, InputError
 from heedful.model import Decoder, write_folder
 from heedful.studies.text_training import BETWEEN, TextData, prepare, read_parts
+from heedful.studies.translation import Translator
+from heedful.studies.translation.translator import format_of
 
 
 @pytest.fixture
@@ -100,6 +102,33 @@ def test_plain_reads_every_kind_of_space_alike(pairs: Path) -> None:
     assert tokenizer.decode(tokenizer.encode(written[2])) == written[0]
 
 
+def test_a_translator_reads_what_its_training_read(pairs: Path) -> None:
+    values = settings(pairs, same_tokens=True, layout="bucketed")
+    made = prepare(values)
+    written = format_of(made)
+    assert written is not None
+    assert written.same_tokens
+    decoder = Decoder(made.config.model)
+    translator = Translator(decoder, made.tokenizer, written)
+    parts = read_parts(TextData.of(values["data"]))
+    assert isinstance(parts.held_out, Pairs)
+    asked = {tuple(translator.prompt(source)[0]) for source in parts.held_out.sources}
+    between, end = translator.marks.between, translator.marks.end
+    trained = set()
+    for number in range(len(made.held_out)):
+        batch = made.held_out.batch(number)
+        for row, targets in zip(batch.tokens.tolist(), batch.targets.tolist(), strict=True):
+            if between in row:
+                place = row.index(between)
+                trained.add(tuple(row[: place + 1]))
+                kept = targets[place : targets.index(end)]
+                # A capital of the beginning is put back.
+                text = written.shown(made.tokenizer.decode(kept), "Une source.")
+                assert text.startswith("It is ")
+                assert kept == made.tokenizer.encode(written.target(text, made.tokenizer))
+    assert asked == trained
+
+
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
@@ -108,6 +137,7 @@ def test_plain_reads_every_kind_of_space_alike(pairs: Path) -> None:
         ({"source": "phrasebook", "translate_from": None}, "data.files"),
         ({"files": []}, "data.files"),
         ({"plain": True, "tokenizer": "bytes"}, "data.plain"),
+        ({"same_tokens": True, "tokenizer": "bytes"}, "data.same_tokens"),
     ],
 )
 def test_settings_that_contradict_one_another_are_refused(

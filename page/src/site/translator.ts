@@ -14,6 +14,8 @@ export interface TranslatorData {
   name: string
   languages: [string, string]
   normalise: 'nfc' | 'keyboard' | 'none'
+  /** Whether a word has the same tokens wherever in a text it stands: see tokenization/same_tokens.py. */
+  same_tokens: boolean
   begin: number | null
   between: number
   end: number
@@ -103,6 +105,32 @@ export class Translator {
     return line.replace(ENDS, '')
   }
 
+  /** What the tokenizer is given of a source: with the same tokens, as it would stand inside of another text. */
+  private readAs(text: string): string {
+    const line = this.written(text)
+    if (!this.data.same_tokens || !line) return line
+    const apart = ELIDING.includes(this.data.languages[0]) ? line.replace(new RegExp(`(?<=${LETTER})(['’])(?=${LETTER})`, 'gu'), '$1 ') : line
+    const word = /^\p{L}+/u.exec(apart)?.[0] ?? ''
+    return ` ${word && isCapital(first(word)) && !this.keepsCapital(word) ? small(apart) : apart}`
+  }
+
+  /** Whether the form with a capital is the usual one inside of a text: it has fewer tokens, or earlier ones. */
+  private keepsCapital(word: string): boolean {
+    if (isCapital([...word][1] ?? '')) return true
+    const [large, little] = [word, small(word)].map((one) => this.encode(` ${one}`))
+    if (large.length !== little.length) return large.length < little.length
+    const place = large.findIndex((token, i) => token !== little[i])
+    return place >= 0 && large[place] < little[place]
+  }
+
+  /** A translation, as its tokens spell it, as people read it beside its source. */
+  private shownAs(text: string, source: string): string {
+    const line = oneLine(text).replace(ENDS, '')
+    if (!this.data.same_tokens || isSmall(first(source.replace(ENDS, '')))) return line
+    const large = first(line).toUpperCase()
+    return [...large].length === 1 ? large + line.slice(first(line).length) : line
+  }
+
   encode(text: string): number[] {
     return Array.from(this.tokenizer.encode(text, { add_special_tokens: false }).ids)
   }
@@ -117,7 +145,7 @@ export class Translator {
     const control = /(?![\t\r\n])\p{Cc}/u.exec(text)
     if (control) throw new Error(`The text holds a control character (U+${control[0].codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}).`)
     const { begin, between, end, context } = this.data
-    const source = this.encode(this.written(text))
+    const source = this.encode(this.readAs(text))
     const row = [...(begin === null ? [] : [begin]), ...source, between]
     if (source.some((token) => token === begin || token === between || token === end)) throw new Error('The text holds a mark of the tokenizer.')
     if (row.length > context) throw new Error(`The text has ${row.length} tokens with its marks; the context of the model is ${context}.`)
@@ -175,7 +203,7 @@ export class Translator {
       places = search.running.map((_, row) => row)
     }
     return search.ended.map(({ tokens, total, score, finished }) => ({
-      text: oneLine(this.decode(finished ? tokens.slice(0, -1) : tokens)).replace(ENDS, ''),
+      text: this.shownAs(this.decode(finished ? tokens.slice(0, -1) : tokens), text),
       log_probability: total, per_token: total / tokens.length, score, tokens, finished,
     }))
   }
@@ -201,8 +229,10 @@ export class Translator {
     const opening = this.data.begin === null ? 0 : 1
     const source = prompt.slice(opening, -1)
     const [from, to] = this.data.languages
-    const sources = wordsOf(this.written(text), from, this.spans(source))
-    const targets = wordsOf(oneLine(this.decode(target)), to, this.spans(target))
+    const [read, spelt] = [this.readAs(text), oneLine(this.decode(target))]
+    const [written, shown] = [this.written(text), this.data.same_tokens ? this.shownAs(spelt, text) : spelt]
+    const sources = wordsOf(written, from, placed(this.spans(source), read, written))
+    const targets = wordsOf(shown, to, placed(this.spans(target), spelt, shown))
     if (!sources.words.length || !targets.words.length) return { source_words: sources.words, target_words: targets.words, weights: [], mass: [], links: [], heads: [], method }
     let heads: Alignment['heads'] = []
     let scores: number[][]
@@ -269,6 +299,27 @@ export class Translator {
 }
 
 export const headName = (layer: number, head: number): string => `${layer}.${head}`
+
+const first = (text: string): string => [...text.slice(0, 2)][0] ?? ''
+const isCapital = (letter: string): boolean => /^\p{Lu}/u.test(letter)
+const isSmall = (letter: string): boolean => /^\p{Ll}/u.test(letter)
+
+/** The text with a small first letter, where its capital can be found again. */
+function small(text: string): string {
+  const letter = first(text).toLowerCase()
+  return letter.toUpperCase() === first(text) ? letter + text.slice(first(text).length) : text
+}
+
+/** Where spans of a text that was read lie in the original, which has fewer spaces. */
+function placed(spans: [number, number][], read: string, written: string): [number, number][] {
+  const places = [0]
+  for (const letter of read) for (let unit = 0; unit < letter.length; unit++) {
+    const at = places[places.length - 1]
+    places.push(at + Number(letter !== ' ' || written[at] === ' '))
+  }
+  const last = places.length - 1
+  return spans.map(([start, end]) => [places[Math.min(start, last)], places[Math.min(end, last)]])
+}
 
 interface TextWords {
   words: string[]

@@ -44,6 +44,7 @@ from heedful.model import Decoder, Pretrained, load
 from heedful.model.decoder import check_growth
 from heedful.settings import Settings
 from heedful.tokenization import Tokenizer, learn_tokenizer
+from heedful.tokenization.same_tokens import SameTokens
 from heedful.training.config import TrainingConfig, config_of
 from heedful.training.hooks import Adapt
 
@@ -79,6 +80,9 @@ class TextData(Settings):
     """Ids of a `bpe` tokenizer."""
     plain: bool = False
     """For `bpe`: read no-break spaces as spaces and curved apostrophes as straight ones."""
+    same_tokens: bool = False
+    """For pairs and `bpe`: at the beginning of a text, alone, and behind an elision a word has the
+    tokens that it has inside of one (`heedful.tokenization.same_tokens`)."""
     variation: Variation | None = None
     """For pairs: joined to longer texts, and with other names and numbers, in training."""
     learn: Literal["targets", "all"] = "targets"
@@ -122,10 +126,11 @@ class TextData(Settings):
                 "are aligned, and data.start has embeddings too",
                 hint="leave one of them out",
             )
-        if self.plain and self.tokenizer != "bpe":
-            raise ConfigError(
-                "data.plain", "is true", expected=f"not with a tokenizer of {self.tokenizer}"
-            )
+        for name in ("plain", "same_tokens"):
+            if getattr(self, name) and self.tokenizer != "bpe":
+                raise ConfigError(
+                    f"data.{name}", "is true", expected=f"not with a tokenizer of {self.tokenizer}"
+                )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -313,7 +318,9 @@ def prepare(values: dict[str, Any]) -> TextTraining:
     if data.embeddings == "aligned":
         if not isinstance(train, Pairs):
             raise ConfigError("data.embeddings", "are for pairs", expected="a corpus of pairs")
-        adapt = _aligning(train, tokenizer, data.seed)
+        adapt = _aligning(_as_read(train, tokenizer, data), tokenizer, data.seed)
+    if data.same_tokens and not isinstance(train, Pairs):
+        raise ConfigError("data.same_tokens", "is true", expected="a corpus of pairs")
     if data.variation is not None:
         if not isinstance(train, Pairs):
             raise ConfigError("data.variation", "is for pairs", expected="a corpus of pairs")
@@ -377,11 +384,24 @@ def _sequences(
     begin, between, end = (_id_of(tokenizer, mark) for mark in MARKS)
     encode = tokenizer.encode_batch
     if isinstance(corpus, Pairs):
-        made = pair_sequences(corpus, encode, begin=begin, between=between, end=end)
+        read = _as_read(corpus, tokenizer, data)
+        made = pair_sequences(read, encode, begin=begin, between=between, end=end)
         if learn_all:
             made = replace(made, prompts=np.zeros_like(made.prompts))
         return made.without_longer(data.width)
     return document_sequences(corpus, encode, begin=begin, end=end).cut(data.width)
+
+
+def _as_read(pairs: Pairs, tokenizer: Tokenizer, data: TextData) -> Pairs:
+    """Return pairs as the tokenizer is given them."""
+    if not data.same_tokens:
+        return pairs
+    same = SameTokens(tokenizer.encode)
+    return replace(
+        pairs,
+        sources=tuple(same.source(text, pairs.languages[0]) for text in pairs.sources),
+        targets=tuple(map(same.target, pairs.targets)),
+    )
 
 
 def _batches(sequences: Sequences, data: TextData) -> Batches:

@@ -376,7 +376,7 @@ def sentence(
 
         written = TranslationFormat.read(path)
         marks = written.marks(tokenizer)
-        prompt = marks.around(tokenizer.encode(written.written(text)))
+        prompt = marks.around(tokenizer.encode(written.source(text, tokenizer)))
         source = (0 if marks.begin is None else 1, len(prompt) - 1)
         if max(target) >= loaded.decoder.config.vocabulary:
             raise InputError("target", "holds an unknown token", expected="tokens of this model")
@@ -637,15 +637,19 @@ def _alternatives(opened: Opened, question: AlternativesQuestion) -> dict[str, A
     whole = _gone_on(translator, row, [one["id"] for one in found])
     return {
         "alternatives": [
-            {**one, "tokens": tokens[len(prompt) :], "text": _written(translator, tokens, prompt)}
+            {
+                **one,
+                "tokens": tokens[len(prompt) :],
+                "text": _written(translator, tokens[len(prompt) :], question.text),
+            }
             for one, tokens in zip(found, whole, strict=True)
         ]
     }
 
 
-def _written(translator: Translator, row: list[int], prompt: list[int]) -> str:
-    tokens = [one for one in row[len(prompt) :] if one != translator.marks.end]
-    return str(translator.tokenizer.decode(tokens))
+def _written(translator: Translator, target: list[int], source: str) -> str:
+    tokens = [one for one in target if one != translator.marks.end]
+    return translator.format.shown(translator.tokenizer.decode(tokens), source)
 
 
 def _gone_on(translator: Translator, row: list[int], tokens: list[int]) -> list[list[int]]:

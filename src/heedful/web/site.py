@@ -269,6 +269,7 @@ def _write_translator(folder: Path, path: Path, beams: int) -> dict[str, Any]:
         "name": path.name,
         "languages": list(written.languages),
         "normalise": written.normalise,
+        "same_tokens": written.same_tokens,
         "begin": marks.begin,
         "between": marks.between,
         "end": marks.end,

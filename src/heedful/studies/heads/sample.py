@@ -158,8 +158,8 @@ def pair_rows(
     places = np.linspace(0, len(pairs) - 1, min(2 * count, len(pairs))).astype(int)
     rows: list[Row] = []
     for place in dict.fromkeys(places.tolist()):
-        source = tokenizer.encode(written.written(pairs.sources[place]))
-        target = tokenizer.encode(pairs.targets[place])
+        source = tokenizer.encode(written.source(pairs.sources[place], tokenizer))
+        target = tokenizer.encode(written.target(pairs.targets[place], tokenizer))
         prompt = marks.around(source)
         tokens = (*prompt, *target, marks.end)
         if SHORTEST <= len(tokens) <= context and source and target:

@@ -77,6 +77,7 @@ from heedful.stats import Estimate, percentile_interval
 from heedful.studies.conclusions import Basis, Conclusion, Measurement, Study
 from heedful.studies.translation.translator import Translation, Translator, in_one_line
 from heedful.tokenization import Tokenizer
+from heedful.tokenization.same_tokens import places_in
 
 Method: TypeAlias = Literal["attention", "value norm", "gradient", "integrated", "erasure"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -366,10 +367,28 @@ def words_of(
     translator: Translator, text: str, tokens: Sequence[int]
 ) -> tuple[TextWords, TextWords, str]:
     """Return the words of a written source and of a translation, and the text of the latter."""
-    languages = translator.format.languages
-    sources = TextWords.of(text, languages[0], _spans_of_text(translator.tokenizer, text))
-    shown, spans = _spans_of_tokens(translator.tokenizer, tokens)
-    return sources, TextWords.of(shown, languages[1], spans), shown
+    written, tokenizer = translator.format, translator.tokenizer
+    read = written.source(text, tokenizer)
+    spans = tokenizer.core.encode(read, add_special_tokens=False).offsets
+    sources = TextWords.of(text, written.languages[0], _placed(spans, places_in(read, text)))
+    return sources, *target_words(translator, tokens, text)
+
+
+def target_words(
+    translator: Translator, tokens: Sequence[int], beside: str
+) -> tuple[TextWords, str]:
+    """Return the words of a translation, with the capital of the text beside it, and its text."""
+    spelt, spans = _spans_of_tokens(translator.tokenizer, tokens)
+    shown = spelt
+    if translator.format.same_tokens:
+        shown = translator.format.shown(spelt, beside)
+        spans = _placed(spans, places_in(spelt, shown))
+    return TextWords.of(shown, translator.format.languages[1], spans), shown
+
+
+def _placed(spans: Iterable[tuple[int, int]], places: Sequence[int]) -> list[tuple[int, int]]:
+    last = len(places) - 1  # a letter of several tokens may be longer before its end has come
+    return [(places[min(start, last)], places[min(end, last)]) for start, end in spans]
 
 
 def reading_of(
@@ -460,10 +479,6 @@ class TextWords:
             counts = np.bincount(self.owners, minlength=len(self.words))
             words /= np.maximum(counts, 1)[:, None]
         return words
-
-
-def _spans_of_text(tokenizer: Tokenizer, text: str) -> list[tuple[int, int]]:
-    return list(tokenizer.core.encode(text, add_special_tokens=False).offsets)
 
 
 def _spans_of_tokens(
@@ -624,7 +639,8 @@ class _Sentence:
 def _tried(
     translator: Translator, pair: LinkedPair, random: np.random.Generator, others: OtherMethods
 ) -> _Sentence:
-    tokens = translator.tokenizer.encode(pair.pair.english)
+    english = translator.format.target(pair.pair.english, translator.tokenizer)
+    tokens = translator.tokenizer.encode(english)
     text = translator.format.written(pair.pair.french)
     sources, targets, shown = words_of(translator, text, tokens)
     if shown != pair.pair.english or text != pair.pair.french:

@@ -462,7 +462,8 @@ def _cut(translator: Translator, text: str) -> list[str]:
     # A huge text is certain not to fit, and need not be encoded whole to know it.
     if len(text) <= LONGEST_TOKEN * most:
         try:
-            fits = len(translator.tokenizer.encode(translator.format.written(text))) <= most
+            source = translator.format.source(text, translator.tokenizer)
+            fits = len(translator.tokenizer.encode(source)) <= most
         except InputError:  # a letter that the tokenizer does not know: cutting would not help
             return [text]
         if fits:

@@ -107,6 +107,8 @@ def _model(config: Mapping[str, Any], written: TranslationFormat | None) -> Iter
         opening = f"{written.begin} " if written.begin else ""
         yield f"- a pair is read as `{opening}source {written.between} target {written.end}`"
         yield f"- a source is normalised: {written.normalise}"
+        if written.same_tokens:
+            yield "- a word has the same tokens wherever in a text it stands"
 
 
 def _training(

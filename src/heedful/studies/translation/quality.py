@@ -33,7 +33,7 @@ import scipy  # its parts are imported when they are first used
 from heedful.data.languages import GRAMMAR, content_words, words_in
 from heedful.errors import InputError
 from heedful.records import Record
-from heedful.studies.translation.attribution import words_of
+from heedful.studies.translation.attribution import target_words
 from heedful.studies.translation.translator import Hypothesis, Translator
 
 LONGEST_LOOP = 4
@@ -168,7 +168,7 @@ def word_confidences(translator: Translator, hypothesis: Hypothesis) -> tuple[Wo
     """Return the words of a translation in their order; marks such as a full stop are left out."""
     ended = int(hypothesis.finished)
     tokens = hypothesis.tokens[: len(hypothesis.tokens) - ended]
-    _, words, _ = words_of(translator, "", tokens)
+    words, _ = target_words(translator, tokens, beside=hypothesis.text)
     if not words.words:
         return ()
     each = np.array(hypothesis.log_probabilities[: len(tokens)])[:, None]

@@ -53,6 +53,7 @@ from heedful.records import Record
 from heedful.settings import Settings
 from heedful.studies.text_training import BEGIN, BETWEEN, END, TextTraining, prepare
 from heedful.tokenization import Tokenizer
+from heedful.tokenization.same_tokens import SameTokens, with_capital_of
 from heedful.training.runs import trained_decoder
 
 FILE = "translation.json"
@@ -77,6 +78,9 @@ class TranslationFormat(Settings):
     normalise: Literal["nfc", "keyboard", "none"] = "nfc"
     """How a source is written before it is read: in NFC; as the phrasebook writes French; or
     left as it is. In any case it becomes one line, without white space at its ends."""
+    same_tokens: bool = False
+    """Whether a word has the same tokens wherever in a text it stands, and a translation gets its
+    capital afterwards (`heedful.tokenization.same_tokens`)."""
     reverse: str | None = None
     """The model for the way back, by its name, which ranks what the beams find; None: nobody."""
     reverse_weight: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = 0.0
@@ -103,6 +107,21 @@ class TranslationFormat(Settings):
         if self.normalise != "none":
             text = unicodedata.normalize("NFC", text)
         return (keyboard(text) if self.normalise == "keyboard" else text).strip()
+
+    def source(self, text: str, tokenizer: Tokenizer) -> str:
+        """Return what the tokenizer is given of a source."""
+        text = self.written(text)
+        same = SameTokens(tokenizer.encode) if self.same_tokens else None
+        return text if same is None else same.source(text, self.languages[0])
+
+    def target(self, text: str, tokenizer: Tokenizer) -> str:
+        """Return what the tokenizer is given of a translation."""
+        return SameTokens(tokenizer.encode).target(text) if self.same_tokens else text
+
+    def shown(self, text: str, source: str) -> str:
+        """Return a translation, as its tokens spell it, as people read it beside its source."""
+        text = in_one_line(text).strip()
+        return with_capital_of(text, source) if self.same_tokens else text
 
     def ranking(self, text: str, back: float) -> float:
         """Return what a text's way back and its content words add to its score.
@@ -134,6 +153,7 @@ class TranslationFormat(Settings):
         """Write it beside the weights."""
         unused = set() if self.right_words else {"right_words"}
         unused |= set() if self.stand_ins else {"stand_ins"}
+        unused |= set() if self.same_tokens else {"same_tokens"}
         unused |= set() if self.reverse else {"reverse", "reverse_weight"}
         unused |= set() if self.content_reward else {"content_reward"}
         try:
@@ -290,7 +310,7 @@ class Translator:
             method = _method(beam, beam, length_penalty)  # all are ranked before some are kept
 
         def work(rows: Rows, sources: Sequence[str]) -> list[tuple[Hypothesis, ...]]:
-            found = self._continued(rows, method, max_tokens)
+            found = self._continued(rows, sources, method, max_tokens)
             if reverse is not None:
                 found = self._ranked(reverse, sources, found)
             return [several[:nbest] for several in found]
@@ -303,7 +323,10 @@ class Translator:
         −∞ where one of the two cannot be read.
         """
         rows: list[tuple[list[int], list[int]]] = []
-        encoded = self._encoded([self.format.written(target) for target in targets])
+        written = [
+            self.format.target(self.format.written(target), self.tokenizer) for target in targets
+        ]
+        encoded = self._encoded(written)
         for (prompt, _), (tokens, problem) in zip(self._prompts(sources), encoded, strict=True):
             fits = len(prompt) + len(tokens) < self.decoder.config.context
             readable = prompt and not problem and fits
@@ -400,7 +423,7 @@ class Translator:
                 return list(pool.map(work, batches, sources))
 
     def _continued(
-        self, rows: Rows, method: Method, most: int | None
+        self, rows: Rows, sources: Sequence[str], method: Method, most: int | None
     ) -> list[tuple[Hypothesis, ...]]:
         config, ends = self.decoder.config, {self.marks.end}
         limits = [
@@ -411,13 +434,16 @@ class Translator:
         found = continuations(self.decoder, prompts, method, self.step)
         flat = [one for several in found for one in several]
         texts = iter(self.tokenizer.decode_batch([_without_end(one) for one in flat]))
-        return [tuple(_hypothesis(one, next(texts)) for one in several) for several in found]
+        return [
+            tuple(_hypothesis(one, self.format.shown(next(texts), source)) for one in several)
+            for several, source in zip(found, sources, strict=True)
+        ]
 
     def _prompts(self, lines: Sequence[str]) -> list[tuple[list[int], str]]:
         """Return for each line its prompt or what is wrong with it; neither for an empty one."""
         problems = [_too_long(line) or problem_of(line) for line in lines]
         written = [
-            "" if problem else self.format.written(line)
+            "" if problem else self.format.source(line, self.tokenizer)
             for line, problem in zip(lines, problems, strict=True)
         ]
         found: list[tuple[list[int], str]] = []
@@ -474,7 +500,7 @@ def _without_end(one: Continuation) -> tuple[int, ...]:
 def _hypothesis(one: Continuation, text: str) -> Hypothesis:
     total = sum(one.log_probabilities)
     return Hypothesis(
-        text=in_one_line(text).strip(),
+        text=text,
         log_probability=total,
         per_token=total / len(one.tokens),
         score=one.score,
@@ -587,7 +613,9 @@ def format_of(made: TextTraining) -> TranslationFormat | None:
         return None
     phrasebook = made.config.data.get("source") == "phrasebook"
     return TranslationFormat(
-        languages=made.languages, normalise="keyboard" if phrasebook else "nfc"
+        languages=made.languages,
+        normalise="keyboard" if phrasebook else "nfc",
+        same_tokens=made.config.data.get("same_tokens", False),
     )
 
 
