@@ -58,7 +58,7 @@ def between(first: Translator, second: Translator, share: float) -> Translator:
         for name, value in decoder.state_dict().items():
             if value.is_floating_point():
                 value.lerp_(other[name], share)
-    return Translator(decoder, first.tokenizer, first.format)
+    return Translator(decoder, second.tokenizer, second.format)
 
 
 def main() -> None:
