@@ -202,10 +202,12 @@ export class Translator {
       step = await this.run(search.running.map((link) => [link.token]), past, step.length)
       places = search.running.map((_, row) => row)
     }
-    return search.ended.map(({ tokens, total, score, finished }) => ({
-      text: this.shownAs(this.decode(finished ? tokens.slice(0, -1) : tokens), text),
-      log_probability: total, per_token: total / tokens.length, score, tokens, finished,
-    }))
+    const found = new Map<string, Hypothesis>() // of those that read alike the first
+    for (const { tokens, total, score, finished } of search.ended) {
+      const shown = this.shownAs(this.decode(finished ? tokens.slice(0, -1) : tokens), text)
+      if (!found.has(shown)) found.set(shown, { text: shown, log_probability: total, per_token: total / tokens.length, score, tokens, finished })
+    }
+    return [...found.values()]
   }
 
   /** A token as people read it. */

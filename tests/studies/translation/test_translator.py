@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from small_translators import CONTEXT, all_bytes, letters, llama_like, translato
 
 from heedful.data.languages import content_words
 from heedful.errors import ConfigError, InputError
+from heedful.files import SHIPPED
 from heedful.generation import Beams, Stops, generate
-from heedful.model import Decoder, write_folder
+from heedful.model import Decoder, load, write_folder
 from heedful.model.weights.published import cached_path
 from heedful.studies.translation import TranslationFormat, Translator
 from heedful.studies.translation import translator as module
@@ -41,7 +43,12 @@ def slowly(chosen: Translator, line: str, most: int | None = None) -> str:
         if token == chosen.marks.end:
             break
         tokens.append(token)
-    text = chosen.tokenizer.decode(tokens[len(prompt) :])
+    return text_of(chosen, tokens[len(prompt) :])
+
+
+def text_of(chosen: Translator, tokens: Sequence[int]) -> str:
+    kept = [token for token in tokens if token != chosen.marks.end]
+    text = chosen.tokenizer.decode(kept)
     return "".join(letter if letter.isprintable() else " " for letter in text).strip()
 
 
@@ -57,7 +64,7 @@ def test_every_line_is_translated_as_if_it_were_alone(lines: list[str], batch: i
 @given(lines=LINES, beam=st.integers(2, 4), penalty=st.sampled_from([0.0, 0.6, 1.0]))
 def test_beams_are_those_of_each_line_alone(lines: list[str], beam: int, penalty: float) -> None:
     found = PLAIN.translate(lines, beam=beam, nbest=2, length_penalty=penalty, batch=8)
-    method = Beams(beams=beam, nbest=2, length_penalty=penalty)
+    method = Beams(beams=beam, nbest=beam, length_penalty=penalty)
     for one in found:
         prompt, _ = PLAIN.prompt(one.source)
         if not prompt:
@@ -68,12 +75,30 @@ def test_beams_are_those_of_each_line_alone(lines: list[str], beam: int, penalty
             ends=(PLAIN.marks.end,),
             suppressed=(PLAIN.marks.begin, PLAIN.marks.between),
         )
-        (truth,) = generate(PLAIN.decoder, [prompt], method=method, stops=stops).continuations
+        (every,) = generate(PLAIN.decoder, [prompt], method=method, stops=stops).continuations
+        shown = {text_of(PLAIN, each.tokens): each for each in reversed(every)}
+        truth = [each for each in every if each in shown.values()][:2]  # of equal texts the first
         assert [each.tokens for each in one.hypotheses] == [each.tokens for each in truth]
         for mine, theirs in zip(one.hypotheses, truth, strict=True):
             assert mine.score == pytest.approx(theirs.score)
             assert mine.log_probability == pytest.approx(sum(theirs.log_probabilities))
             assert mine.per_token == pytest.approx(mine.log_probability / len(mine.tokens))
+
+
+def test_lines_that_differ_in_a_capital_only_keep_theirs() -> None:
+    tokenizer = load(SHIPPED["fr-en"]).tokenizer
+    chosen = translator(tokenizer, written=TranslationFormat(same_tokens=True))
+    lines = ["fromage", "Fromage", "", "fromage", "Le fromage", "le fromage"]
+    assert chosen.prompt("fromage") == chosen.prompt("Fromage")
+    for beam in (1, 4):
+        found = list(chosen.translate(lines, beam=beam, nbest=beam))
+        alone = [next(chosen.translate([line], beam=beam, nbest=beam)) for line in lines]
+        assert [one.text for one in found] == [one.text for one in alone]
+        for one in found:
+            texts = [each.text for each in one.hypotheses]
+            assert len(set(texts)) == len(texts)
+            if one.source[:1].isupper():
+                assert not any(text[:1].islower() for text in texts)
 
 
 @torch.inference_mode()

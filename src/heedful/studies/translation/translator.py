@@ -295,8 +295,8 @@ class Translator:
         """Return an iterator over the translations, in the order of the lines.
 
         `beam` 1 takes the likeliest token each time; more search for the likeliest text, and
-        `nbest` of them are kept. A translation has at most `max_tokens` tokens; without it,
-        twice as many as its source and some.
+        `nbest` of them are kept, fewer where beams read alike. A translation has at most
+        `max_tokens` tokens; without it, twice as many as its source and some.
         """
         if isinstance(lines, str):
             raise InputError("lines", "are one text", expected="several lines were expected")
@@ -306,8 +306,8 @@ class Translator:
             _check_positive("max_tokens", max_tokens)
         method = _method(beam, nbest, length_penalty)
         reverse = self.reverse if isinstance(method, Beams) else None
-        if reverse is not None:
-            method = _method(beam, beam, length_penalty)  # all are ranked before some are kept
+        if reverse is not None or nbest > 1:
+            method = _method(beam, beam, length_penalty)  # all are compared before some are kept
 
         def work(rows: Rows, sources: Sequence[str]) -> list[tuple[Hypothesis, ...]]:
             found = self._continued(rows, sources, method, max_tokens)
@@ -369,16 +369,22 @@ class Translator:
             prompts = self._prompts(chunk)
             # Lines that repeat are translated once. The longest come first: a lane that ends
             # early has a short batch left to take.
-            several = {tuple(p): line for (p, _), line in zip(prompts, chunk, strict=True) if p}
-            asked = sorted(several, key=len, reverse=True)
+            keys = [
+                (tuple(prompt), self.format.shown("a", line))  # a capital is no part of the prompt
+                for line, (prompt, _) in zip(chunk, prompts, strict=True)
+            ]
+            several = {key: line for key, line in zip(keys, chunk, strict=True) if key[0]}
+            asked = sorted(several, key=lambda key: len(key[0]), reverse=True)
             batches = [asked[first : first + rows] for first in range(0, len(asked), rows)]
-            made: dict[tuple[int, ...], tuple[Hypothesis, ...]] = {(): ()}
-            sources = [[several[prompt] for prompt in batch] for batch in batches]
-            found = self._in_lanes(work, batches, sources)
+            made: dict[tuple[tuple[int, ...], str], tuple[Hypothesis, ...]] = {}
+            sources = [[several[key] for key in batch] for batch in batches]
+            found = self._in_lanes(
+                work, [[prompt for prompt, _ in batch] for batch in batches], sources
+            )
             for batch, hypotheses in zip(batches, found, strict=True):
                 made |= zip(batch, hypotheses, strict=True)
-            for line, (prompt, problem) in zip(chunk, prompts, strict=True):
-                best = made[tuple(prompt)]
+            for line, key, (_, problem) in zip(chunk, keys, prompts, strict=True):
+                best = made.get(key, ())
                 text = best[0].text if best else ""
                 yield Translation(source=line, text=text, hypotheses=best, problem=problem)
 
@@ -435,7 +441,7 @@ class Translator:
         flat = [one for several in found for one in several]
         texts = iter(self.tokenizer.decode_batch([_without_end(one) for one in flat]))
         return [
-            tuple(_hypothesis(one, self.format.shown(next(texts), source)) for one in several)
+            _distinct(_hypothesis(one, self.format.shown(next(texts), source)) for one in several)
             for several, source in zip(found, sources, strict=True)
         ]
 
@@ -508,6 +514,14 @@ def _hypothesis(one: Continuation, text: str) -> Hypothesis:
         log_probabilities=one.log_probabilities,
         finished=one.finished,
     )
+
+
+def _distinct(several: Iterable[Hypothesis]) -> tuple[Hypothesis, ...]:
+    """Return the first of those that read alike, as "the cat" and "The cat" may when shown."""
+    found: dict[str, Hypothesis] = {}
+    for one in several:
+        found.setdefault(one.text, one)
+    return tuple(found.values())
 
 
 def in_one_line(text: str) -> str:
