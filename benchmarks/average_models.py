@@ -1,13 +1,15 @@
 """Two translators of one shape, averaged: which share of the second one is best?
 
     python benchmarks/average_models.py FIRST SECOND --tatoeba fra.txt.gz [--output FOLDER]
+        [--record FILE]
 
-FIRST and SECOND are runs or folders of models; SECOND went on from FIRST, so that the weights
-between them are those of a translator too (Wortsman et al. 2022, arXiv:2203.05482). For each share
-the held-out sentences of Tatoeba are translated with 5 beams in one direction, and 200 phrases of
-held-out pairs (`heedful.data.phrases`), of which those are counted that come out as the pair has
-them. Chosen is, of the shares within half a point of the highest BLEU, the one with most phrases.
-Its model goes into FOLDER, with its matrices in 8 bits. Stores results/average_models.json.
+FIRST and SECOND are runs or folders of models; SECOND went on from FIRST, or both from one start,
+so that the weights between them are those of a translator too (Wortsman et al. 2022,
+arXiv:2203.05482). For each share the held-out sentences of Tatoeba are translated with 5 beams in
+one direction, and 200 phrases of held-out pairs (`heedful.data.phrases`), of which those are
+counted that come out as the pair has them. Chosen is, of the shares within half a point of the
+highest BLEU, the one with most phrases. Its model goes into FOLDER, with its matrices in 8 bits.
+Stores results/average_models.json, or FILE.
 """
 
 from __future__ import annotations
@@ -68,6 +70,7 @@ def main() -> None:
     parser.add_argument("second")
     parser.add_argument("--tatoeba", type=Path, required=True)
     parser.add_argument("--output", type=Path, help="write the chosen model here")
+    parser.add_argument("--record", type=Path, default=RESULTS, help="write the figures here")
     given = parser.parse_args()
     wanted, phrases = held_out(given.tatoeba, "fr", 600), held_out_phrases(given.tatoeba)
     first, second = (Translator.open(one, reverse=False) for one in (given.first, given.second))
@@ -88,7 +91,7 @@ def main() -> None:
     least = max(row["all"]["bleu"] for row in rows) - HALF_A_POINT
     chosen = max((row for row in rows if row["all"]["bleu"] >= least), key=lambda r: r["phrases"])
     print(f"chosen: {chosen['share']}")
-    write_json(RESULTS, {
+    write_json(given.record, {
         "question": __doc__.splitlines()[0],
         "machine": surroundings("torch", "sacrebleu"),
         "phrases": len(phrases),

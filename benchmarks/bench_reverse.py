@@ -8,8 +8,8 @@ them (11 words and more). The translations that 5, 8 and 16 beams find are ranke
     log p(target | source) / tokens + λ log p(source | target) / tokens + γ content words
 
 for several λ and γ, each content word of a text counted once (γ only where the target is English).
-Chosen are, at the number of beams of `heed translate`, of the λ and γ within half a point of the
-highest BLEU those that drop a content word in the fewest of the longer sentences (of equals those
+Chosen are, at the number of beams of `heed translate`, of the λ and γ within a point of the highest
+BLEU those that drop a content word in the fewest of the longer sentences (of equals those
 of the highest chrF). A reward for content words helps a rule that counts them, so the rows also
 have which share of the content words of the nearest reference a text has (recall), and which share
 of its own are there (precision). With --write λ and γ are kept beside the weights
@@ -49,8 +49,8 @@ LONGER = 11
 """Words from which a held-out sentence counts as longer: of 15 and more there are too few."""
 OTHER_BEAMS = (5, 8)
 """Numbers of beams for which only what was chosen is measured."""
-TOLD_APART = 0.5
-"""Points of BLEU: the paired intervals of these sentences are wider, by more than twice."""
+TOLD_APART = 1.0
+"""Points of BLEU: the paired intervals of these sentences are as wide, to either side."""
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 REWARDS = (0.0, 0.04, 0.08, 0.12, 0.16)
 

@@ -57,8 +57,8 @@ def scored(outputs: list[str], targets: Sequence[Sequence[str]]) -> dict[str, An
         mean, half = float(score._mean), float(score._ci)
         found |= {
             name: round(float(score.score), 2),
-            f"{name}_low": round(mean - half, 2),
-            f"{name}_high": round(mean + half, 2),
+            f"{name}_low": round(max(mean - half, 0.0), 2),
+            f"{name}_high": round(min(mean + half, 100.0), 2),
             f"{name}_signature": str(metric.get_signature()),
         }
     found["bleu_first_reference"] = round(
