@@ -47,7 +47,9 @@ class SearchFlags:
             "[default: 16 for the models of the package, else 1]"
         ),
     ] = None
-    nbest: Annotated[int, Parameter(help="Different translations of each line; at most --beam.")] = 1
+    nbest: Annotated[
+        int, Parameter(help="Different translations of each line; at most --beam.")
+    ] = 1
     length_penalty: Annotated[
         float, Parameter(help="Beams score log p / tokens^this; above 1 favours long texts.")
     ] = 1.0
