@@ -68,3 +68,21 @@ def test_a_word_that_cannot_be_spelt_stays_as_it_is() -> None:
         raise InputError("text", f"holds {text!r}")
 
     assert SameTokens(encode).target("Été chaud") == " Été chaud"
+
+
+@pytest.mark.parametrize(
+    ("text", "usual"),
+    [
+        ("OÙ EST LA GARE ?", "Où est la gare ?"),
+        ("TOM ET MARY SONT À PARIS.", "Tom et Mary sont à Paris."),
+        ("« L'EAU FROIDE »", "« L'eau froide »"),
+        ("ONU", "ONU"),
+        ("La SNCF", "La SNCF"),
+        ("12 345", "12 345"),
+        ("ΑΒΓΔΕΖİ", "ΑΒΓΔΕΖİ"),  # its small letters are another number of them
+    ],
+)
+def test_a_text_of_capitals_is_read_as_it_is_usually_written(
+    shipped: Tokenizer, text: str, usual: str
+) -> None:
+    assert SameTokens(shipped.encode).without_shouting(text) == usual

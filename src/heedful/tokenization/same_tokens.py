@@ -22,10 +22,12 @@ from heedful.errors import InputError
 
 Encode = Callable[[str], list[int]]
 
-_FIRST_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]+")
 _ELISION = re.compile(r"(?<=\w)(['’])(?=\w)")
 ELIDING = ("fr", "fra", "it", "ita")
 """Languages in which an apostrophe ends a word: "l'eau" is two."""
+FEWEST_SHOUTED = 6
+"""Letters of a text of capitals from which it is no abbreviation: ONU, SNCF."""
 
 
 class SameTokens:
@@ -47,10 +49,27 @@ class SameTokens:
 
     def target(self, text: str) -> str:
         """Return a text as it would be written inside of another."""
-        word = _FIRST_WORD.match(text)
+        word = _WORD.match(text)
         if word is None or not word[0][0].isupper() or self._kept(word[0]):
             return f" {text}" if text else text
         return f" {small(text)}"
+
+    def without_shouting(self, text: str) -> str:
+        """Return a text of capitals as it is usually written: "LA GARE DE LYON", "La gare de Lyon".
+
+        Any other text, and a word alone that may be an abbreviation, stays as it is.
+        """
+        if not text.isupper() or sum(map(str.isalpha, text)) < FEWEST_SHOUTED:
+            return text
+        quiet = _WORD.sub(lambda word: self._usual(word[0]), text)
+        first = _WORD.search(quiet)
+        place = first.start() if first else 0
+        quiet = quiet[:place] + quiet[place : place + 1].upper() + quiet[place + 1 :]
+        return quiet if len(quiet) == len(text) else text
+
+    def _usual(self, word: str) -> str:
+        name = word[:1] + word[1:].lower()
+        return name if len(word) > 1 and self._kept(name) else word.lower()
 
     def _keeps_capital(self, word: str) -> bool:
         if word[1:2].isupper():  # initials, or a word written in capitals

@@ -7,6 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_translators import all_bytes, translator
 
+from heedful.files import SHIPPED
+from heedful.model import load
+from heedful.studies.translation import TranslationFormat
 from heedful.studies.translation.documents import (
     break_lines,
     most_tokens,
@@ -98,6 +101,14 @@ def test_a_text_without_a_full_stop_is_read_with_one_and_gets_none() -> None:
     for line in ("abc de", "o"):
         (without,), (whole,) = translate_texts(READER, [line]), READER.translate([f"{line}."])
         assert without.text == (whole.text[:-1] if whole.text[-1:] in ".!?" else whole.text)
+
+
+def test_a_text_of_capitals_is_translated_as_if_it_were_written_small() -> None:
+    tokenizer = load(SHIPPED["fr-en"]).tokenizer
+    reader = translator(tokenizer, written=TranslationFormat(same_tokens=True))
+    small, large = translate_texts(reader, ["Où est la gare ?", "OÙ EST LA GARE ?"])
+    assert large.source == "OÙ EST LA GARE ?"
+    assert large.text == small.text.upper() != small.text
 
 
 def test_what_has_no_end_in_a_longer_line_is_left_and_said_once() -> None:

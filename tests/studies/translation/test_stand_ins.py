@@ -10,8 +10,13 @@ from heedful.files import SHIPPED
 from heedful.studies.translation import Translator
 from heedful.studies.translation.documents import translate_texts
 from heedful.studies.translation.quality import numbers
-from heedful.studies.translation.stand_ins import Lent, lent_sentences, missing_words
-from heedful.studies.translation.translator import Translation
+from heedful.studies.translation.stand_ins import (
+    Lent,
+    best_restored,
+    lent_sentences,
+    missing_words,
+)
+from heedful.studies.translation.translator import Hypothesis, Translation
 
 SENTENCES = (
     "Madame Lefebvre habite à Vesoul.",
@@ -93,6 +98,30 @@ def test_words_come_back_only_where_each_came_out_once(text: str, restored: str 
 
 def test_a_word_may_hold_signs_of_regular_expressions() -> None:
     assert Lent(text="", words=(("Tom", r"O\1"),)).restored("Tom.") == r"O\1."
+
+
+def test_a_name_does_not_come_back_at_the_price_of_a_number() -> None:
+    def found(source: str, **scores: float) -> Translation:
+        several = tuple(
+            Hypothesis(
+                text=text.replace("_", " "),
+                log_probability=score,
+                per_token=score,
+                score=score,
+                tokens=(0,),
+                log_probabilities=(score,),
+                finished=True,
+            )
+            for text, score in scores.items()
+        )
+        return Translation(source=source, text=several[0].text, hypotheses=several)
+
+    plain = found("Il vit à Brest depuis 2019.", In_Bresse_for_2019=-3.0)
+    lent = Lent(text="Il vit à Boston depuis 2019.", words=(("Boston", "Brest"),))
+    again = found(lent.text, In_Boston_for_twenty19=-1.0, In_Boston_for_2019=-2.0)
+    best = best_restored(plain, [lent], [again])
+    assert best is not None
+    assert best[0] == "In Brest for 2019"
 
 
 def test_names_and_numbers_come_back_or_nothing_changes(translator: Translator) -> None:

@@ -121,7 +121,9 @@ def translate_texts(
             else:
                 cut.append([] if problem else pieces_of(translator, line))
             code = code != fence
-        asked = [_asked(piece) for pieces in cut for piece in pieces if piece.translated]
+        asked = [
+            _asked(translator, piece) for pieces in cut for piece in pieces if piece.translated
+        ]
         search: dict[str, Any] = {"beam": beam, "nbest": beam, "batch": batch}
         translate = partial(translator.translate, length_penalty=length_penalty, **search)
         found = _with_names(translator, asked, translate)
@@ -283,7 +285,7 @@ def _together(
             texts.append(piece.source)
             left.append(f"{_shortened(piece.text)!r} {one.problem or 'has no translation'}")
         else:
-            texts.append(_marked(translator, piece, one, _as_a_part(piece, one.text)))
+            texts.append(_marked(translator, piece, one, _as_a_part(piece, one.text, one.source)))
     text = "".join(texts)
     notes = list(_doubts(translator.format.languages, line, text, pieces))
     doubted = [
@@ -462,7 +464,7 @@ def _cut(translator: Translator, text: str) -> list[str]:
     # A huge text is certain not to fit, and need not be encoded whole to know it.
     if len(text) <= LONGEST_TOKEN * most:
         try:
-            source = translator.format.source(text, translator.tokenizer)
+            source = translator.format.source(_usual(translator, text), translator.tokenizer)
             fits = len(translator.tokenizer.encode(source)) <= most
         except InputError:  # a letter that the tokenizer does not know: cutting would not help
             return [text]
@@ -491,14 +493,25 @@ def _ended(one: Translation) -> bool:
     return not one.hypotheses or one.hypotheses[0].finished
 
 
-def _asked(piece: Piece) -> str:
+def _asked(translator: Translator, piece: Piece) -> str:
     """Return what the model reads: with a full stop, as nearly all that it learned from has."""
-    return piece.text + "." if piece.text[-1:].isalnum() else piece.text
+    text = _usual(translator, piece.text)
+    return text + "." if text[-1:].isalnum() else text
 
 
-def _as_a_part(piece: Piece, text: str) -> str:
+def _usual(translator: Translator, text: str) -> str:
+    """Return "OÙ EST LA GARE ?" as "Où est la gare ?": the model learned from no such text."""
+    try:
+        return translator.format.without_shouting(text, translator.tokenizer)
+    except InputError:  # a letter that the tokenizer does not know
+        return text
+
+
+def _as_a_part(piece: Piece, text: str, asked: str) -> str:
     """Write a translation as its source is: no full stop, and in a part no capital, of its own."""
     source = piece.text
+    if source.isupper() and not asked.isupper():
+        text = text.upper()
     if text[-1:] in (".", "!", "?") and source[-1] not in '.!?…»"”)':
         text = text[:-1] + (source[-1] if source[-1] in ",;:" else "")
     first = (text.split(maxsplit=1) or [""])[0]

@@ -7,10 +7,10 @@ from its translation is translated once more with such a name in its place, whic
     Madame Lefebvre habite à Vesoul.    Madame Mary habite à Boston.
                                         Mrs. Mary lives in Boston.    Mrs. Lefebvre lives in Vesoul.
 
-That is done only where each of them comes out exactly once, and where the model finds what it then
-writes likelier than its first translation; else that one stays. Whether a name is of a person or
-of a place nobody tells: both are tried, and the likelier is taken. `TranslationFormat` says which
-names and numbers a model knows that well.
+That is done only where each of them comes out exactly once, where no other number goes astray, and
+where the model finds what it then writes likelier than its first translation; else that one stays.
+Whether a name is of a person or of a place nobody tells: both are tried, and the likelier is taken.
+`TranslationFormat` says which names and numbers a model knows that well.
 """
 
 from __future__ import annotations
@@ -138,13 +138,17 @@ def best_restored(
 ) -> tuple[str, Hypothesis, Lent] | None:
     """Return the likeliest translation of which every stand-in could be taken back, if any.
 
-    It must be likelier than what the model made of the sentence as it is.
+    It must be likelier than what the model made of the sentence as it is, and no further from the
+    numbers of that sentence.
     """
+    wanted = numbers(plain.source)
+    differing = len(wanted ^ numbers(plain.text))
     whole = [
         (text, hypothesis, one)
         for one, translation in zip(lent, found, strict=True)
         for hypothesis in translation.hypotheses
         if hypothesis.score > plain.hypotheses[0].score
         and (text := one.restored(hypothesis.text)) is not None
+        and len(wanted ^ numbers(text)) <= differing
     ]
     return max(whole, key=lambda each: each[1].score, default=None)

@@ -118,6 +118,12 @@ class TranslationFormat(Settings):
         """Return what the tokenizer is given of a translation."""
         return SameTokens(tokenizer.encode).target(text) if self.same_tokens else text
 
+    def without_shouting(self, text: str, tokenizer: Tokenizer) -> str:
+        """Return a text of capitals as it is usually written, where the vocabulary can tell."""
+        if not self.same_tokens:
+            return text
+        return SameTokens(tokenizer.encode).without_shouting(text)
+
     def shown(self, text: str, source: str) -> str:
         """Return a translation, as its tokens spell it, as people read it beside its source."""
         text = in_one_line(text).strip()
