@@ -77,6 +77,10 @@ def test_a_word_that_cannot_be_spelt_stays_as_it_is() -> None:
         ("TOM ET MARY SONT À PARIS.", "Tom et Mary sont à Paris."),
         ("« L'EAU FROIDE »", "« L'eau froide »"),
         ("ONU", "ONU"),
+        ("L'ONU A VOTÉ", "L'ONU a voté"),
+        ("LOUIS XIV", "Louis XIV"),
+        ("PARIS", "Paris"),
+        ("OUI", "Oui"),
         ("La SNCF", "La SNCF"),
         ("12 345", "12 345"),
         ("ΑΒΓΔΕΖİ", "ΑΒΓΔΕΖİ"),  # its small letters are another number of them

@@ -6,6 +6,7 @@ written (`translation.json`), and the model card as README.md with the lines tha
 
 from __future__ import annotations
 
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,15 @@ from heedful.training.runs import trained_decoder
 Target = Literal["hf", "heedful", "onnx"]
 ONNX_FILE = "model.onnx"
 FORMS: dict[str, Literal["huggingface", "heedful"]] = {"hf": "huggingface", "heedful": "heedful"}
+
+README = "README.md"
+EXAMPLES = {"fr": "Où est la gare ?", "en": "Where is the station?"}
+SAME_TOKENS = """
+Write a source as it would stand inside of another text: with a space before it, its first word
+small unless that is a name, and in French a space behind an elision (" l' eau est froide."). A
+translation comes out in the same way, without the capital of its beginning. `heed translate`,
+opened on this folder, does both.
+"""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -79,7 +89,7 @@ def export(path: Path, folder: Path, *, to: Target = "hf", dtype: str = "float32
             if tokenizer is not None:
                 suppress_marks(unfinished, written.marks(tokenizer))
             written.write(unfinished)
-        _write_readme(path, unfinished, written)
+        _write_readme(path, unfinished, written, tokenizer)
         unfinished.rename(folder)
     return Export(
         model=str(path),
@@ -126,23 +136,40 @@ def _source(path: Path) -> tuple[Decoder, Tokenizer | None, TranslationFormat | 
     return opened.decoder, opened.tokenizer, TranslationFormat.read(path) if known else None
 
 
-def _write_readme(path: Path, folder: Path, written: TranslationFormat | None) -> None:
+def _write_readme(
+    path: Path, folder: Path, written: TranslationFormat | None, tokenizer: Tokenizer | None
+) -> None:
     """Put the card into the folder, with the lines that use the model there."""
-    card = next((found for found in (path / CARD, path.parent / CARD) if found.is_file()), None)
+    cards = (path / CARD, path.parent / CARD, path / README)
+    card = next((found for found in cards if found.is_file()), None)
     text = card.read_text(encoding="utf-8") if card else f"# {folder.name}\n"
-    family = _family(folder)
+    text = re.split(r"\n## In (?:transformers|onnxruntime)\n", text)[0]
+    family, asked = _family(folder), _example(written, tokenizer)
     if family == "onnx":
-        text += "\n## In onnxruntime\n\n```python\n" + _onnx_snippet(folder, written) + "```\n"
+        lines = ("onnxruntime", _onnx_snippet(folder, asked))
     elif (folder / "tokenizer.json").is_file() and family != "heedful":
-        text += "\n## In transformers\n\n```python\n" + _snippet(written) + "```\n"
-    (folder / "README.md").write_text(text, encoding="utf-8")
+        lines = ("transformers", _snippet(asked, several=written is not None))
+    else:
+        lines = ("", "")
+    if lines[0]:
+        text += f"\n## In {lines[0]}\n\n```python\n{lines[1]}```\n"
+        if written is not None and written.same_tokens:
+            text += SAME_TOKENS
+    (folder / README).write_text(text, encoding="utf-8")
 
 
-def _onnx_snippet(folder: Path, written: TranslationFormat | None) -> str:
+def _example(written: TranslationFormat | None, tokenizer: Tokenizer | None) -> str:
+    """Return a text for the model, in quotation marks, as its tokenizer is given it."""
+    if written is None:
+        return '"The beginning of a text"'
+    text = EXAMPLES.get(written.languages[0], EXAMPLES["fr"])
+    if tokenizer is not None:
+        text = written.source(text, tokenizer)
+    return f'"{text}{written.between}"'
+
+
+def _onnx_snippet(folder: Path, text: str) -> str:
     """Return lines that give the likeliest next token; the graph has no cache."""
-    text = '"The beginning of a text"'
-    if written is not None:
-        text = f'"Où est la gare ?{written.between}"'
     with_tokenizer = (folder / "tokenizer.json").is_file()
     ids = f'Tokenizer.from_file("FOLDER/tokenizer.json").encode({text}).ids'
     return (
@@ -155,10 +182,8 @@ def _onnx_snippet(folder: Path, written: TranslationFormat | None) -> str:
     )
 
 
-def _snippet(written: TranslationFormat | None) -> str:
-    prompt = (
-        '"The beginning of a text"' if written is None else f'["Où est la gare ?{written.between}"]'
-    )
+def _snippet(text: str, *, several: bool) -> str:
+    prompt = f"[{text}]" if several else text
     return (
         "from transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
         'model = AutoModelForCausalLM.from_pretrained("FOLDER")\n'

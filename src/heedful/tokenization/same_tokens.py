@@ -26,8 +26,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 _ELISION = re.compile(r"(?<=\w)(['’])(?=\w)")
 ELIDING = ("fr", "fra", "it", "ita")
 """Languages in which an apostrophe ends a word: "l'eau" is two."""
-FEWEST_SHOUTED = 6
-"""Letters of a text of capitals from which it is no abbreviation: ONU, SNCF."""
+LONGEST_SHORT = 5
+"""Letters of a word up to which its capitals may be those of an abbreviation or a number."""
 
 
 class SameTokens:
@@ -57,9 +57,10 @@ class SameTokens:
     def without_shouting(self, text: str) -> str:
         """Return a text of capitals as it is usually written: "LA GARE DE LYON", "La gare de Lyon".
 
-        Any other text, and a word alone that may be an abbreviation, stays as it is.
+        Any other text stays as it is, and so does a short word that the vocabulary can only spell,
+        with more tokens than half its letters: ONU and XIV are written with capitals.
         """
-        if not text.isupper() or sum(map(str.isalpha, text)) < FEWEST_SHOUTED:
+        if not text.isupper():
             return text
         quiet = _WORD.sub(lambda word: self._usual(word[0]), text)
         first = _WORD.search(quiet)
@@ -69,7 +70,12 @@ class SameTokens:
 
     def _usual(self, word: str) -> str:
         name = word[:1] + word[1:].lower()
-        return name if len(word) > 1 and self._kept(name) else word.lower()
+        usual = name if len(word) > 1 and self._kept(name) else word.lower()
+        try:
+            known = len(word) > LONGEST_SHORT or self._rank(usual)[0] <= max(len(word) // 2, 1)
+        except InputError:
+            known = False
+        return usual if known else word
 
     def _keeps_capital(self, word: str) -> bool:
         if word[1:2].isupper():  # initials, or a word written in capitals

@@ -82,6 +82,13 @@ def test_layout_and_what_is_no_language_stay() -> None:
     assert pieces_of(READER, line)[0].text == "  - "
 
 
+@pytest.mark.parametrize("opening", ["I. ", "B) ", "XIV. ", "## 12) ", "b", "M. ", "A. "])
+def test_numbers_before_a_line_stay(opening: str) -> None:
+    kept = "" if opening in ("b", "M. ", "A. ") else opening
+    pieces = pieces_of(READER, f"{opening}abc de.")
+    assert "".join(piece.text for piece in pieces if not piece.translated) == kept
+
+
 def test_another_script_is_left_and_said() -> None:
     (made,) = translate_texts(READER, ["Привет, как дела?"])
     assert made.text == "Привет, как дела?"
@@ -109,6 +116,7 @@ def test_a_text_of_capitals_is_translated_as_if_it_were_written_small() -> None:
     small, large = translate_texts(reader, ["Où est la gare ?", "OÙ EST LA GARE ?"])
     assert large.source == "OÙ EST LA GARE ?"
     assert large.text == small.text.upper() != small.text
+    assert next(translate_texts(reader, ["# SNCF"])).text == "# SNCF"  # it can only be spelt
 
 
 def test_what_has_no_end_in_a_longer_line_is_left_and_said_once() -> None:

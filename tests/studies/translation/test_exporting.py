@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import transformers
 from small_translators import gpt2_like, letters, translator
 
 from heedful.errors import InputError
+from heedful.files import SHIPPED
 from heedful.model import Decoder, write_folder
 from heedful.model.config import Norm
 from heedful.studies.exporting import export
@@ -50,6 +52,20 @@ def test_transformers_gives_the_same_translations(gpt2: bool, tmp_path: Path) ->
     ours = [one.text for one in made.translate(SENTENCES, max_tokens=6)]
     assert [" ".join(text.split("\n")).strip() for text in texts] == ours
     assert Translator.open(folder).texts(SENTENCES) == made.texts(SENTENCES)
+
+
+def test_the_lines_of_the_readme_ask_as_the_translator_does(tmp_path: Path) -> None:
+    for name, text in (("fr-en", "Où est la gare ?"), ("en-fr", "Where is the station?")):
+        record = export(SHIPPED[name], tmp_path / name)
+        readme = (tmp_path / name / "README.md").read_text("utf-8")
+        assert "CC BY 2.0" in readme  # the card goes along
+        (asked,) = re.findall(r'tokenizer\(\["(.*)"\]', readme)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / name)
+        assert tokenizer(asked)["input_ids"] == Translator.open(SHIPPED[name]).prompt(text)[0]
+        assert ("space behind an elision" in readme) == (name == "fr-en")
+        assert record.translates is not None
+        again = export(tmp_path / name, tmp_path / f"{name}-again")
+        assert again.files["README.md"] == record.files["README.md"]
 
 
 def test_every_setting_in_the_way_is_named(tmp_path: Path) -> None:

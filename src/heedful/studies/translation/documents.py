@@ -53,7 +53,8 @@ LONGEST_TOKEN = 16
 """Characters that the tokens of a text have at most, on average."""
 
 _END = re.compile(r"[.!?…]+(?:\s?»|[\"'”’)\]])*(?=\s)(?!\s?»)")
-_BULLET = re.compile(r"\s*(?:(?:[-*+•–—>|]|#{1,6}|\d{1,3}[.)])\s+)*")
+_BULLET = re.compile(r"\s*(?:(?:[-*+•–—>|]|#{1,6}|(?:\d{1,3}|[IVX]+)[.)]|[A-Z]\))\s+)*")
+"""What may stand before the words of a line: marks, numbers, letters; "A." may be an initial."""
 _MARK = re.compile(
     r"\{\\[^{}]*\}"  # the place of a subtitle
     r"|`[^`]+`"  # code
@@ -434,7 +435,8 @@ def _ends_sentence(before: str, mark: str, follows: str) -> bool:
 
 def _fitting(translator: Translator, text: str, *, latin: bool, cut: bool) -> Iterator[Piece]:
     """Yield a sentence whole if the model can read and answer it, else in parts."""
-    if not any(map(str.isalpha, text)) or (latin and _strange(text)) or _AS_IT_IS.fullmatch(text):
+    alone = _AS_IT_IS.fullmatch(text) is not None or _abbreviation(translator, text)
+    if alone or not any(map(str.isalpha, text)) or (latin and _strange(text)):
         yield Piece(text=text, translated=False)
         return
     parts = _cut(translator, text)
@@ -499,12 +501,15 @@ def _asked(translator: Translator, piece: Piece) -> str:
     return text + "." if text[-1:].isalnum() else text
 
 
+def _abbreviation(translator: Translator, text: str) -> bool:
+    """Tell whether a text is one word of capitals that the vocabulary does not know, as ONU is."""
+    written = translator.format.same_tokens and text.isalpha() and text.isupper()
+    return written and len(text) > 1 and _usual(translator, text) == text
+
+
 def _usual(translator: Translator, text: str) -> str:
     """Return "OÙ EST LA GARE ?" as "Où est la gare ?": the model learned from no such text."""
-    try:
-        return translator.format.without_shouting(text, translator.tokenizer)
-    except InputError:  # a letter that the tokenizer does not know
-        return text
+    return translator.format.without_shouting(text, translator.tokenizer)
 
 
 def _as_a_part(piece: Piece, text: str, asked: str) -> str:
